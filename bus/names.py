@@ -1,0 +1,201 @@
+"""Every NATS name of Afterwit: subjects, streams, consumers, buckets, headers. Built and parsed here only.
+
+A pool ``agent/alice`` is two subject tokens, ``agent.alice``. Identifiers never hold ``.``, ``*``, ``>`` or spaces
+(`afterwit.schemas.words` refuses them at the edge), so a name cannot break out of its token.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+ROOT: Final = "afterwit.v1"
+SERVICE: Final = "afterwit"
+
+LOG: Final = "AFTERWIT_LOG"
+INGEST: Final = "AFTERWIT_INGEST"
+JOBS: Final = "AFTERWIT_JOBS"
+CHANGES: Final = "AFTERWIT_CHANGES"
+USAGE: Final = "AFTERWIT_USAGE"
+DEAD: Final = "AFTERWIT_DEAD"
+
+AGENTS: Final = "AFTERWIT_AGENTS"
+POOLS: Final = "AFTERWIT_POOLS"
+
+INDEXER: Final = "indexer"
+"""The durable consumer of the log that all nodes share."""
+INGESTER: Final = "ingester"
+"""The durable consumer of the ingest stream that all nodes share."""
+
+REQUESTS: Final = f"{ROOT}.req.*.*"
+LOG_SUBJECTS: Final = f"{ROOT}.log.>"
+INGEST_SUBJECTS: Final = f"{ROOT}.ingest.>"
+CHANGED_SUBJECTS: Final = f"{ROOT}.changed.>"
+JOB_SUBJECTS: Final = f"{ROOT}.job.>"
+USAGE_SUBJECTS: Final = f"{ROOT}.usage.>"
+DEAD_SUBJECTS: Final = f"{ROOT}.dead.>"
+
+CONTENT_TYPE: Final = "Content-Type"
+TRACEPARENT: Final = "traceparent"
+ERROR: Final = "Nats-Service-Error"
+ERROR_CODE: Final = "Nats-Service-Error-Code"
+EXPECTED_SUBJECT_SEQ: Final = "Nats-Expected-Last-Subject-Sequence"
+REASON: Final = "Afterwit-Reason"
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def request(agent: str, op: str) -> str:
+    """Where ``agent`` asks for ``op``."""
+    return _join("req", agent, op)
+
+
+def requests_for(op: str) -> str:
+    """What a node serving ``op`` for every agent subscribes to."""
+    return f"{ROOT}.req.*.{_token(op)}"
+
+
+def parse_request(subject: str) -> tuple[str, str]:
+    """(agent, op) of a request subject."""
+    agent, op = _parts(subject, "req", 2)
+    return agent, op
+
+
+def inbox(agent: str) -> str:
+    """The inbox prefix of an agent's connections."""
+    return f"_INBOX_{_token(agent)}"
+
+
+def ingest(agent: str, pool: str) -> str:
+    """Where ``agent`` publishes a store request for ``pool``."""
+    return _join("ingest", agent, *_pool(pool))
+
+
+def parse_ingest(subject: str) -> tuple[str, str]:
+    """(agent, pool) of an ingest subject."""
+    agent, kind, name = _parts(subject, "ingest", 3)
+    return agent, f"{kind}/{name}"
+
+
+def rejected(agent: str) -> str:
+    """Where ``agent`` learns why an ingested item was refused."""
+    return _join("rejected", agent)
+
+
+def log(pool: str, id: str) -> str:
+    """A memory's subject for life."""
+    return _join("log", *_pool(pool), id)
+
+
+def log_of_any_pool(id: str) -> str:
+    """The subject of a memory whose pool is not known; ids are unique across pools."""
+    return f"{ROOT}.log.*.*.{_token(id)}"
+
+
+def parse_log(subject: str) -> tuple[str, str]:
+    """(pool, id) of a log subject."""
+    kind, name, id = _parts(subject, "log", 3)
+    return f"{kind}/{name}", id
+
+
+def changed(pool: str, tier: str, id: str) -> str:
+    """Where a change of a memory is made known."""
+    return _join("changed", *_pool(pool), tier, id)
+
+
+def changes_of(pool: str) -> str:
+    """All notices of a pool."""
+    return _join("changed", *_pool(pool)) + ".>"
+
+
+def parse_changed(subject: str) -> tuple[str, str, str]:
+    """(pool, tier, id) of a notice's subject."""
+    kind, name, tier, id = _parts(subject, "changed", 4)
+    return f"{kind}/{name}", tier, id
+
+
+def usage(agent: str, retrieval_id: str) -> str:
+    """Where the record of a retrieval, and feedback on it, are kept."""
+    return _join("usage", agent, retrieval_id)
+
+
+def dead(what: str, token: str) -> str:
+    """Where what could not be processed is kept; ``what`` is ``log``, ``ingest``, …"""
+    return _join("dead", what, token)
+
+
+def pool_key(pool: str) -> str:
+    """The key of a pool's record in the pools bucket."""
+    return ".".join(("pool", *_pool(pool)))
+
+
+def grant_key(pool: str, agent: str) -> str:
+    """The key of one grant in the pools bucket."""
+    return ".".join(("grant", *_pool(pool), _token(agent)))
+
+
+def grants_of_agent(agent: str) -> str:
+    """Keys of all grants of an agent."""
+    return f"grant.*.*.{_token(agent)}"
+
+
+def grants_in_pool(pool: str) -> str:
+    """Keys of all grants in a pool."""
+    return ".".join(("grant", *_pool(pool), "*"))
+
+
+def parse_grant_key(key: str) -> tuple[str, str]:
+    """(pool, agent) of a grant's key."""
+    _, kind, name, agent = key.split(".")
+    return f"{kind}/{name}", agent
+
+
+def kv_subject(bucket: str, key: str) -> str:
+    """The subject under which a key-value bucket keeps a key."""
+    return f"$KV.{bucket}.{key}"
+
+
+def kv_stream(bucket: str) -> str:
+    """The stream behind a key-value bucket."""
+    return f"KV_{bucket}"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPermissions:
+    """What an agent's NATS connection may publish and subscribe to."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+
+
+def permissions(agent: str, readable_pools: tuple[str, ...]) -> AgentPermissions:
+    """Exactly the contract's: its own requests, ingest, inbox and rejections, and the notices it may read."""
+    token = _token(agent)
+    return AgentPermissions(
+        publish=(f"{ROOT}.req.{token}.*", f"{ROOT}.ingest.{token}.*.*"),
+        subscribe=(f"{inbox(agent)}.>", rejected(agent), *(changes_of(pool) for pool in readable_pools)),
+    )
+
+
+def _join(*tokens: str) -> str:
+    return ".".join((ROOT, *map(_token, tokens)))
+
+
+def _pool(pool: str) -> tuple[str, str]:
+    kind, _, name = pool.partition("/")
+    return kind, name
+
+
+def _parts(subject: str, family: str, count: int) -> list[str]:
+    prefix = f"{ROOT}.{family}."
+    parts = subject.removeprefix(prefix).split(".")
+    if not subject.startswith(prefix) or len(parts) != count:
+        raise ValueError(f"{subject!r} is not a {family} subject")
+    return parts
+
+
+def _token(value: str) -> str:
+    if not _TOKEN.fullmatch(value):
+        raise ValueError(f"{value!r} cannot stand in a subject")
+    return value

@@ -1,0 +1,60 @@
+"""The words of Afterwit as frozen Structs: memories, pools, requests, replies, notices, errors. No I/O."""
+
+from .change import Forget, ForgetReply, LinkEnd, LinkReply, LinkRequest, Share, ShareReply, Update, UpdateReply
+from .errors import (
+    AfterwitError,
+    ErrorBody,
+    ErrorReply,
+    Forbidden,
+    Internal,
+    Invalid,
+    NotFound,
+    Quota,
+    Rejected,
+    Stale,
+    TimedOut,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+from .identity import AgentRecord, Grant, PoolRecord, TokenHash
+from .log_entry import Embedding, LogEntry
+from .memory import Evidence, Fact, Link, Memory
+from .notices import Changes, ChangesReply, Notice
+from .operations import OPERATIONS, Operation, json_schema
+from .pools import (
+    Health,
+    HealthReply,
+    PoolCreate,
+    PoolGrant,
+    PoolHealth,
+    PoolInfo,
+    PoolReply,
+    PoolRevoke,
+    Pools,
+    PoolsReply,
+)
+from .read import Context, ContextReply, Get, GetReply, History, HistoryReply, VersionRecord
+from .retrieve import (
+    Feedback,
+    FeedbackReply,
+    Retrieve,
+    RetrievedItem,
+    RetrieveReply,
+    TimeRange,
+    UsedItem,
+    Where,
+)
+from .store import Conflict, GuardFinding, Store, StoreMany, StoreManyReply, StoreReply, StoreResult
+
+__all__ = [
+    "OPERATIONS", "AfterwitError", "AgentRecord", "Changes", "ChangesReply", "Conflict", "Context", "ContextReply",
+    "Embedding", "ErrorBody", "ErrorReply", "Evidence", "Fact", "Feedback", "FeedbackReply", "Forbidden", "Forget",
+    "ForgetReply", "Get", "GetReply", "Grant", "GuardFinding", "Health", "HealthReply", "History", "HistoryReply",
+    "Internal", "Invalid", "Link", "LinkEnd", "LinkReply", "LinkRequest", "LogEntry", "Memory", "NotFound", "Notice",
+    "Operation", "PoolCreate", "PoolGrant", "PoolHealth", "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke",
+    "Pools", "PoolsReply", "Quota", "Rejected", "Retrieve", "RetrieveReply", "RetrievedItem", "Share", "ShareReply",
+    "Stale", "Store", "StoreMany", "StoreManyReply", "StoreReply", "StoreResult", "TimeRange", "TimedOut",
+    "TokenHash", "TooLarge", "Unauthenticated", "Unavailable", "Update", "UpdateReply", "UsedItem", "VersionRecord",
+    "Where", "json_schema",
+]  # fmt: skip

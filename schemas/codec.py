@@ -1,0 +1,147 @@
+"""JSON and MessagePack, and the translation of decoding errors into errors that name the field."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from .errors import AfterwitError, Invalid
+from .words import MEANING_OF_PATTERN
+
+T = TypeVar("T")
+
+JSON: Final = "application/json"
+MSGPACK: Final = "application/msgpack"
+
+_ENCODERS: Final = {JSON: msgspec.json.Encoder(), MSGPACK: msgspec.msgpack.Encoder()}
+_UNKNOWN: Final = re.compile(r"^Object contains unknown field `(?P<name>.*?)`")
+_MISSING: Final = re.compile(r"^Object missing required field `(?P<name>.*?)`")
+_AT: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")
+_REGEX: Final = re.compile(r"^Expected `str` matching regex '(?P<pattern>.*)'")
+
+
+def encode(value: Any, content_type: str = JSON) -> bytes:
+    """``value`` (a Struct or plain values) as bytes of ``content_type``.
+
+    Raises:
+        Invalid: the value holds something that the format has no way to say (a lone surrogate).
+    """
+    try:
+        return _ENCODERS[content_type].encode(value)
+    except UnicodeEncodeError as e:
+        raise _surrogate_error(to_plain(value)) from e
+
+
+def decode(data: bytes, type: type[T], content_type: str = JSON) -> T:
+    """``data`` as a ``type``.
+
+    An optional field may be null as well as left out: many clients write all fields that they know.
+
+    Raises:
+        Invalid: ``detail["field"]`` says where.
+    """
+    try:
+        return _decoder(type, content_type).decode(data)
+    except msgspec.ValidationError as e:
+        plain = _decoder(Any, content_type).decode(data)  # it parsed, so this cannot fail
+        return _convert_without_nulls(plain, type, e)
+    except (msgspec.DecodeError, UnicodeDecodeError) as e:
+        if content_type == JSON and (lenient := _parsed_with_surrogates(data)) is not None:
+            raise _surrogate_error(lenient) from e
+        raise Invalid(f"the payload is not {_name(content_type)}: {e}", field="") from e
+
+
+def convert(value: Any, type: type[T]) -> T:
+    """Plain values (as a JSON library or MCP gives them) as a ``type``; like `decode`.
+
+    Raises:
+        Invalid: ``detail["field"]`` says where.
+    """
+    try:
+        return msgspec.convert(value, type)
+    except msgspec.ValidationError as e:
+        return _convert_without_nulls(value, type, e)
+
+
+def to_plain(value: Any) -> Any:
+    """``value`` as dicts, lists, strings and numbers: what a JSON library takes."""
+    return msgspec.to_builtins(value)
+
+
+def _convert_without_nulls(value: Any, type: type[T], first: msgspec.ValidationError) -> T:
+    try:
+        return msgspec.convert(_without_nulls(value), type)
+    except msgspec.ValidationError:
+        raise _explained(first) from first
+
+
+def _without_nulls(value: Any) -> Any:
+    """``value`` without the fields that are null, except in ``data``, where null is the caller's own."""
+    if isinstance(value, dict):
+        return {k: v if k == "data" else _without_nulls(v) for k, v in value.items() if v is not None or k == "data"}
+    if isinstance(value, list):
+        return [_without_nulls(v) for v in value]
+    return value
+
+
+def _parsed_with_surrogates(data: bytes) -> Any:
+    """What the standard library makes of ``data``: unlike msgspec it takes escaped lone surrogates."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _surrogate_error(value: Any) -> Invalid:
+    path = _path_of_surrogate(value, "") or ""
+    return Invalid(f"{path or 'a text'}: holds a lone surrogate, which UTF-8 cannot say; remove it", field=path)
+
+
+def _path_of_surrogate(value: Any, path: str) -> str | None:
+    if isinstance(value, str):
+        return path if any("\ud800" <= c <= "\udfff" for c in value) else None
+    if isinstance(value, dict):
+        found = (_path_of_surrogate(v, _join(path, k)) for k, v in value.items())
+    elif isinstance(value, list | tuple):
+        found = (_path_of_surrogate(v, f"{path}[{i}]") for i, v in enumerate(value))
+    else:
+        return None
+    return next((p for p in found if p is not None), None)
+
+
+def _explained(error: msgspec.ValidationError) -> AfterwitError:
+    text = str(error)
+    at = _AT.search(text)
+    path = at["path"] if at else ""
+    what = _AT.sub("", text)
+    if unknown := _UNKNOWN.match(what):
+        path = _join(path, unknown["name"])
+        return Invalid(f"unknown field {path!r}: remove it or check its spelling", field=path)
+    if missing := _MISSING.match(what):
+        path = _join(path, missing["name"])
+        return Invalid(f"the field {path!r} is required", field=path)
+    if regex := _REGEX.match(what):
+        pattern = regex["pattern"].replace("\\\\", "\\").replace("\\'", "'")
+        what = MEANING_OF_PATTERN.get(pattern, what)
+    else:
+        what = what[:1].lower() + what[1:]
+    return Invalid(f"{path or 'the request'}: {what}", field=path)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _name(content_type: str) -> str:
+    return "MessagePack" if content_type == MSGPACK else "JSON"
+
+
+@functools.cache
+def _decoder(type: Any, content_type: str) -> Any:
+    if content_type == MSGPACK:
+        return msgspec.msgpack.Decoder(type)
+    return msgspec.json.Decoder(type)

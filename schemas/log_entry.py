@@ -1,0 +1,29 @@
+"""What the log holds: the whole new version of a memory, and what is needed to index it without asking anybody."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .memory import Memory
+from .words import Change
+
+
+class Embedding(msgspec.Struct, frozen=True, kw_only=True):
+    """A vector as the model gave it. Calibration belongs to the index, so that it can be bettered later.
+
+    ``values`` are little-endian half-precision floats, ``recipe`` names how the embedded text was made.
+    """
+
+    model: str
+    recipe: str
+    values: bytes
+
+
+class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of one memory. ``actor`` made it; ``request_digest`` tells a repeated store from another one."""
+
+    memory: Memory
+    change: Change
+    actor: str
+    embedding: Embedding | None = None
+    request_digest: str | None = None

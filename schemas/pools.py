@@ -1,0 +1,80 @@
+"""Pools and who may do what in them: `pools`, `pool_create`, `pool_grant`, `pool_revoke`, `health`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from .words import AgentName, PoolName, Role, Time
+
+
+class PoolHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """How a pool is doing. Shares are 0…1, over all memories that were not purged."""
+
+    active: int
+    archived_share: float
+    mean_confidence: float | None = None
+    open_conflicts: int
+
+
+class PoolInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool as one agent sees it. ``counts`` are active memories by tier."""
+
+    pool: PoolName
+    role: Role
+    description: str = ""
+    counts: dict[str, int]
+    health: PoolHealth
+
+
+class Pools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which pools the caller may see."""
+
+
+class PoolsReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The private pool first, then the shared ones by name."""
+
+    pools: tuple[PoolInfo, ...]
+
+
+class PoolCreate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Make a shared pool; the caller becomes its owner."""
+
+    pool: PoolName
+    description: Annotated[str, Meta(max_length=1000)] = ""
+
+
+class PoolGrant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Give `agent` a role in a pool that the caller owns, for ever or `until`."""
+
+    pool: PoolName
+    agent: AgentName
+    role: Role
+    until: Time | None = None
+
+
+class PoolRevoke(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Take `agent`'s role in a pool away, at once."""
+
+    pool: PoolName
+    agent: AgentName
+
+
+class PoolReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The pool's name."""
+
+    pool: PoolName
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one pool is doing."""
+
+    pool: PoolName
+
+
+class HealthReply(PoolHealth, frozen=True, kw_only=True):
+    """The figures of `PoolHealth`, and the pool's name."""
+
+    pool: PoolName

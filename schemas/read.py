@@ -1,0 +1,68 @@
+"""Reading what is known by name: `get`, `history`, `context`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from .errors import Invalid
+from .memory import Memory
+from .words import Budget, MemoryId, MemoryUri, SessionId, Time, Version
+
+
+class Get(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Read one memory, from the log: always its current version, or the one asked for."""
+
+    uri: MemoryUri | None = None
+    id: MemoryId | None = None
+    version: Version | None = None
+
+    def __post_init__(self) -> None:
+        if (self.uri is None) == (self.id is None):
+            raise Invalid("give either uri or id", field="uri")
+
+
+class GetReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The memory."""
+
+    memory: Memory
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every version of a memory, oldest first: who changed what, and when."""
+
+    id: MemoryId
+
+
+class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One version; ``changes`` maps a field to [old, new], and is empty for the first."""
+
+    version: int
+    at: Time
+    actor: str
+    changes: dict[str, tuple[Any, Any]] = {}
+
+
+class HistoryReply(msgspec.Struct, frozen=True, kw_only=True):
+    """Oldest first."""
+
+    versions: tuple[VersionRecord, ...]
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The working set of one of the caller's sessions: what to put in front of the model now."""
+
+    session_id: SessionId
+    max_tokens: Annotated[Budget | None, Meta(description="Left out: 8000.")] = None
+
+
+class ContextReply(msgspec.Struct, frozen=True, kw_only=True):
+    """``turns`` in the order in which they happened; ``tokens`` is what they take together."""
+
+    session_id: str
+    turns: tuple[Memory, ...]
+    summary: str | None = None
+    lessons: tuple[Memory, ...] = ()
+    tokens: int

@@ -1,0 +1,92 @@
+"""Retrieval: `retrieve`, and `feedback` on what it brought."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from .memory import Memory
+from .words import Budget, Kind, Label, Labels, MemoryId, PoolName, Seq, SessionId, Text, Tier, Time, Unit
+
+
+class TimeRange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From ``start`` (included) to ``end`` (excluded); either may be open. On ``occurred_at``."""
+
+    start: Time | None = None
+    end: Time | None = None
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The filters of `retrieve`, standing alone; all that are given must hold."""
+
+    pools: Annotated[tuple[PoolName, ...], Meta(max_length=256, description="All that you may read, if empty.")] = ()
+    tier: Tier | None = None
+    kind: Kind | None = None
+    time_range: TimeRange | None = None
+    entities: Annotated[Labels, Meta(description="All of these must be named.")] = ()
+    tags: Annotated[Labels, Meta(description="All of these must be set.")] = ()
+    task_type: Label | None = None
+    session_id: SessionId | None = None
+    min_confidence: Unit | None = None
+    clearance: Annotated[Labels, Meta(description="Sensitivity labels that this task is cleared for.")] = ()
+    include_archived: bool = False
+
+
+class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Find the memories that answer `query`, by meaning and by words, in English and Chinese."""
+
+    query: Annotated[Text, Meta(description="What you want to know, in plain words.")]
+    top_k: Annotated[int, Meta(ge=1, le=50)] = 5
+    profile: Annotated[Label | None, Meta(description="How to score; left out: hybrid.")] = None
+    rerank: Annotated[bool | None, Meta(description="Use the cross-encoder; left out: if there is one.")] = None
+    hops: Annotated[int, Meta(ge=0, le=2, description="Follow links and entities this far.")] = 0
+    max_tokens: Annotated[Budget | None, Meta(description="Budget for all items together.")] = None
+    max_content_length: Annotated[
+        int, Meta(ge=1, le=65_536, description="Characters per item; the full text is one read of its URI away.")
+    ] = 500
+    after_seq: Annotated[Seq | None, Meta(description="Wait until this log entry can be found.")] = None
+    now: Annotated[Time | None, Meta(description="What 'last week' in the query is relative to.")] = None
+    time_zone: Annotated[Label | None, Meta(description="IANA name, for 'yesterday' and the like.")] = None
+
+
+class RetrievedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory and why it is here. ``signals`` are the normalised (0…1) parts of ``score``."""
+
+    memory: Memory
+    score: float
+    signals: dict[str, float]
+    why: str
+    truncated: bool = False
+
+
+class RetrieveReply(msgspec.Struct, frozen=True, kw_only=True):
+    """``items`` best first. ``degraded`` names the parts that were away while it was made."""
+
+    items: tuple[RetrievedItem, ...]
+    retrieval_id: str
+    no_answer: bool
+    degraded: tuple[str, ...] = ()
+    total_candidates: int
+
+
+class UsedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one retrieved memory turned out."""
+
+    id: MemoryId
+    effect: Literal["helped", "misled", "ignored"]
+    note: Annotated[Text, Meta(max_length=2000)] | None = None
+
+
+class Feedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say what a retrieval was worth: it teaches the ranking."""
+
+    retrieval_id: Annotated[str, Meta(min_length=1, max_length=64, description="From the reply of the retrieval.")]
+    used: Annotated[tuple[UsedItem, ...], Meta(min_length=1, max_length=50)]
+
+
+class FeedbackReply(msgspec.Struct, frozen=True, kw_only=True):
+    """How many items were recorded."""
+
+    recorded: int
