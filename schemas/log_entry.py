@@ -20,10 +20,15 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of one memory. ``actor`` made it; ``request_digest`` tells a repeated store from another one."""
+    """One version of one memory.
+
+    ``actor`` made it and said ``reason``; ``request_digest`` tells a repeated store from another one and stays
+    the same through all versions.
+    """
 
     memory: Memory
     change: Change
     actor: str
+    reason: str | None = None
     embedding: Embedding | None = None
     request_digest: str | None = None

@@ -42,6 +42,7 @@ class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     at: Time
     actor: str
+    reason: str | None = None
     changes: dict[str, tuple[Any, Any]] = {}
 
 

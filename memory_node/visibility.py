@@ -1,0 +1,61 @@
+"""Waiting until a write can be found. Whoever indexed it, on whichever node, publishes a notice: that wakes us."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..schemas import Notice
+
+
+class Watch:
+    """Watches one memory. Begin before the write is appended, so that no notice can slip by."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._wanted: int | None = None
+        self._done = asyncio.Event()
+
+    def see(self, seq: int) -> None:
+        """A notice said that version ``seq`` can be read."""
+        self._seen = max(self._seen, seq)
+        if self._wanted is not None and self._seen >= self._wanted:
+            self._done.set()
+
+    async def reached(self, seq: int, timeout_s: float) -> bool:
+        """Whether ``seq``, or a later version, became visible within ``timeout_s`` seconds."""
+        self._wanted = seq
+        if self._seen >= seq:
+            return True
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._done.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class Visibility:
+    """Hands notices to those who wait for them."""
+
+    def __init__(self) -> None:
+        self._watches: dict[str, list[Watch]] = {}
+
+    def on_notice(self, notice: Notice) -> None:
+        """Every notice of the bus comes by here."""
+        for watch in self._watches.get(notice.id, ()):
+            watch.see(notice.seq)
+
+    @contextmanager
+    def watch(self, id: str) -> Iterator[Watch]:
+        """Watch the memory ``id`` for as long as the block runs."""
+        watch = Watch()
+        watches = self._watches.setdefault(id, [])
+        watches.append(watch)
+        try:
+            yield watch
+        finally:
+            watches.remove(watch)
+            if not watches:
+                del self._watches[id]
