@@ -23,6 +23,15 @@ DEAD: Final = "AFTERWIT_DEAD"
 AGENTS: Final = "AFTERWIT_AGENTS"
 POOLS: Final = "AFTERWIT_POOLS"
 
+APP_ACCOUNT: Final = "APP"
+"""The NATS account of the parts (nodes, gateways, operators). It alone has JetStream."""
+AGENTS_ACCOUNT: Final = "AGENTS"
+"""The NATS account of agents. It imports requests, ingest, rejections and notices from `APP_ACCOUNT`, nothing else."""
+AUTH_ACCOUNT: Final = "AUTH"
+"""The NATS account in which the auth callout is asked."""
+SYSTEM_ACCOUNT: Final = "SYS"
+"""The NATS account that may list and end connections."""
+
 INDEXER: Final = "indexer"
 """The durable consumer of the log that all nodes share."""
 INGESTER: Final = "ingester"
@@ -31,6 +40,9 @@ INGESTER: Final = "ingester"
 REQUESTS: Final = f"{ROOT}.req.*.*"
 LOG_SUBJECTS: Final = f"{ROOT}.log.>"
 INGEST_SUBJECTS: Final = f"{ROOT}.ingest.>"
+REQUEST_SUBJECTS: Final = f"{ROOT}.req.>"
+REJECTED_SUBJECTS: Final = f"{ROOT}.rejected.>"
+REVOKED_SUBJECTS: Final = f"{ROOT}.revoked.>"
 CHANGED_SUBJECTS: Final = f"{ROOT}.changed.>"
 JOB_SUBJECTS: Final = f"{ROOT}.job.>"
 USAGE_SUBJECTS: Final = f"{ROOT}.usage.>"
@@ -81,6 +93,16 @@ def parse_ingest(subject: str) -> tuple[str, str]:
 def rejected(agent: str) -> str:
     """Where ``agent`` learns why an ingested item was refused."""
     return _join("rejected", agent)
+
+
+def revoked(agent: str) -> str:
+    """Where parts tell each other that something was taken from ``agent``. No agent may publish or subscribe here."""
+    return _join("revoked", agent)
+
+
+def parse_revoked(subject: str) -> str:
+    """The agent of a revocation's subject."""
+    return _parts(subject, "revoked", 1)[0]
 
 
 def log(pool: str, id: str) -> str:
@@ -184,7 +206,7 @@ def _join(*tokens: str) -> str:
 
 def _pool(pool: str) -> tuple[str, str]:
     kind, _, name = pool.partition("/")
-    return kind, name
+    return _token(kind), _token(name)
 
 
 def _parts(subject: str, family: str, count: int) -> list[str]:
