@@ -53,6 +53,8 @@ TRACEPARENT: Final = "traceparent"
 ERROR: Final = "Nats-Service-Error"
 ERROR_CODE: Final = "Nats-Service-Error-Code"
 EXPECTED_SUBJECT_SEQ: Final = "Nats-Expected-Last-Subject-Sequence"
+EXPECTED_SUBJECT_SEQ_OVER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
+"""Over which subjects (a pattern) `EXPECTED_SUBJECT_SEQ` is meant, instead of the message's own."""
 REASON: Final = "Afterwit-Reason"
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -181,6 +183,11 @@ def kv_subject(bucket: str, key: str) -> str:
 def kv_stream(bucket: str) -> str:
     """The stream behind a key-value bucket."""
     return f"KV_{bucket}"
+
+
+def direct_get(stream: str) -> str:
+    """Where ``stream`` is read without a consumer: as it stands by a JSON question, or with ``.<subject>`` added."""
+    return f"$JS.API.DIRECT.GET.{stream}"
 
 
 @dataclass(frozen=True, slots=True)
