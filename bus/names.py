@@ -12,6 +12,8 @@ from typing import Final
 
 ROOT: Final = "afterwit.v1"
 SERVICE: Final = "afterwit"
+SERVICE_PING: Final = f"$SRV.PING.{SERVICE}"
+"""Every memory node answers here, without doing anything (NATS micro)."""
 
 LOG: Final = "AFTERWIT_LOG"
 INGEST: Final = "AFTERWIT_INGEST"
