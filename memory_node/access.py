@@ -44,6 +44,10 @@ class Access:
                 no_such_pool(pool)
         return wanted or tuple(roles)
 
+    async def writable(self, agent: str) -> tuple[str, ...]:
+        """All pools that ``agent`` may write to."""
+        return tuple(pool for pool, role in (await self.roles(agent)).items() if role != "reader")
+
     async def may_read(self, agent: str, pool: str) -> bool:
         """Whether ``agent`` may read ``pool`` now."""
         return await self._role(agent, pool) is not None

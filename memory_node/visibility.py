@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..bus.log import Log
 from ..schemas import Notice
+from .index import Index
 
 
 class Watch:
@@ -59,3 +61,26 @@ class Visibility:
             watches.remove(watch)
             if not watches:
                 del self._watches[id]
+
+
+class SeqWaiter:
+    """Waits for a place in the log: for callers who bring the ``seq`` of a write that they saw elsewhere."""
+
+    def __init__(self, log: Log, index: Index, visibility: Visibility) -> None:
+        self._log = log
+        self._index = index
+        self._visibility = visibility
+
+    async def visible(self, seq: int, timeout_s: float) -> bool:
+        """Whether the entry at ``seq`` (or a later version of its memory) can be found, at the latest in ``timeout_s``.
+
+        A place that the log has not reached yet is false at once: nobody can have seen it.
+        """
+        record = await self._log.at(seq)
+        if record is None:
+            return False
+        id = record.entry.memory.id
+        with self._visibility.watch(id) as watch:
+            if (await self._index.seqs([id])).get(id, 0) >= seq:
+                return True
+            return await watch.reached(seq, timeout_s)

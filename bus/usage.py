@@ -1,0 +1,82 @@
+"""Usage records: what each retrieval brought, and what became of it. Kept for 30 days, one subject per retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.js import JetStreamContext
+from nats.js.errors import APIError, NotFoundError
+
+from ..schemas import Invalid, Unavailable, UsedItem, codec
+from . import names
+
+
+class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One retrieval, by its agent, with the ids it brought (best first) and, once there is any, the feedback."""
+
+    retrieval_id: str
+    agent: str
+    query: str
+    profile: str
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    took_ms: float
+    at: datetime
+    feedback: tuple[UsedItem, ...] = ()
+
+
+class UsageLog:
+    """Writes and reads usage records. The stream keeps every version of one; the latest has all feedback."""
+
+    def __init__(self, nc: Client, js: JetStreamContext) -> None:
+        self._nc = nc
+        self._js = js
+
+    async def record(self, record: UsageRecord) -> None:
+        """Keep ``record``. Nobody waits for the stream: a retrieval is not held up by its record."""
+        subject = names.usage(record.agent, record.retrieval_id)
+        await self._nc.publish(subject, codec.encode(record, codec.MSGPACK), headers={names.CONTENT_TYPE: codec.MSGPACK})
+
+    async def get(self, agent: str, retrieval_id: str) -> UsageRecord | None:
+        """The record of one of ``agent``'s retrievals, if it is (still) kept.
+
+        Raises:
+            Unavailable: the stream cannot be read now.
+        """
+        try:
+            subject = names.usage(agent, retrieval_id)
+        except ValueError:
+            return None
+        try:
+            message = await self._js.get_last_msg(names.USAGE, subject, direct=True)
+        except NotFoundError:
+            return None
+        except (APIError, NatsError) as e:
+            raise Unavailable(f"the usage records cannot be read now: {e}") from e
+        assert message.data is not None
+        return codec.decode(message.data, UsageRecord, codec.MSGPACK)
+
+    async def feedback(self, record: UsageRecord, used: Sequence[UsedItem]) -> int:
+        """Add to the feedback of ``record``; what was said last about a memory counts. Answers how many were added.
+
+        Raises:
+            Invalid: a memory was not among the retrieved ones.
+            Unavailable: the stream does not take it now.
+        """
+        strangers = [item.id for item in used if item.id not in record.ids]
+        if strangers:
+            raise Invalid(f"used: {', '.join(strangers)} was not in that retrieval's answer", field="used", ids=strangers)
+        latest = {item.id: item for item in (*record.feedback, *used)}
+        full = msgspec.structs.replace(record, feedback=tuple(latest.values()))
+        subject = names.usage(record.agent, record.retrieval_id)
+        try:
+            await self._js.publish(
+                subject, codec.encode(full, codec.MSGPACK), headers={names.CONTENT_TYPE: codec.MSGPACK}
+            )
+        except (APIError, NatsError) as e:
+            raise Unavailable(f"the feedback could not be kept: {e}") from e
+        return len(used)

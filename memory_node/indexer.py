@@ -1,0 +1,101 @@
+"""From the log to what can be found: index, window, notice, ack. In that order, so that a notice is never early.
+
+Normal running, catching up, replay and rebuild are all this code. A redelivered entry changes nothing (writes are
+conditional on the sequence) and sends its notice once more (at least once).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from nats.aio.msg import Msg
+
+from ..bus.dead_letters import DeadLetters
+from ..bus.log import decode_entry
+from ..bus.notices import Notices
+from ..schemas import AfterwitError, LogEntry, Notice, Unavailable
+from .index import Index
+from .window import Window
+
+logger = logging.getLogger(__name__)
+
+MAX_DELIVERIES: Final = 8
+_RETRY_DELAY_S: Final = 1.0
+
+
+def notice_of(entry: LogEntry) -> Notice:
+    """The notice of a log entry (with its ``seq`` set)."""
+    memory = entry.memory
+    assert memory.seq is not None
+    return Notice(
+        uri=memory.uri,
+        pool=memory.pool,
+        tier=memory.tier,
+        id=memory.id,
+        version=memory.version,
+        seq=memory.seq,
+        change=entry.change,
+        actor=entry.actor,
+        at=memory.updated_at,
+    )
+
+
+class Indexer:
+    """Handles batches of the log for one node."""
+
+    def __init__(self, index: Index, window: Window, notices: Notices, dead: DeadLetters) -> None:
+        self._index = index
+        self._window = window
+        self._notices = notices
+        self._dead = dead
+
+    async def handle(self, messages: list[Msg]) -> None:
+        """Make a batch visible and ack it."""
+        entries = await self._decoded(messages)
+        if not entries:
+            return
+        try:
+            await self.make_visible([entry for _, entry in entries])
+        except AfterwitError as e:
+            if len(entries) > 1 and not isinstance(e, Unavailable):
+                await self._one_by_one([message for message, _ in entries])
+                return
+            await self._later_or_never([message for message, _ in entries], e)
+            return
+        for message, _ in entries:
+            await message.ack()
+
+    async def make_visible(self, entries: Sequence[LogEntry]) -> None:
+        """Index, put into windows, publish the notices."""
+        await asyncio.gather(self._index.put(entries), self._window.put(entries))
+        await self._notices.publish([notice_of(entry) for entry in sorted(entries, key=lambda e: e.memory.seq or 0)])
+
+    async def _decoded(self, messages: list[Msg]) -> list[tuple[Msg, LogEntry]]:
+        entries = []
+        for message in messages:
+            try:
+                entries.append((message, decode_entry(message.data, message.metadata.sequence.stream)))
+            except AfterwitError as e:
+                await self._bury(message, f"not a log entry: {e}")
+        return entries
+
+    async def _one_by_one(self, messages: list[Msg]) -> None:
+        """A batch failed, and not because the engine is away: find out which entry it was."""
+        for message in messages:
+            await self.handle([message])
+
+    async def _later_or_never(self, messages: list[Msg], error: AfterwitError) -> None:
+        for message in messages:
+            if isinstance(error, Unavailable) or message.metadata.num_delivered < MAX_DELIVERIES:
+                logger.warning("log entry %d waits: %s", message.metadata.sequence.stream, error)
+                await message.nak(delay=_RETRY_DELAY_S)
+            else:
+                await self._bury(message, str(error))
+
+    async def _bury(self, message: Msg, reason: str) -> None:
+        logger.error("log entry %d goes to the dead letters: %s", message.metadata.sequence.stream, reason)
+        await self._dead.bury("log", message.subject, message.data, reason)
+        await message.term()

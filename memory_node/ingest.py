@@ -1,0 +1,74 @@
+"""Workers of the ingest stream: services publish, these store. What is refused is answered and kept, never lost."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from nats.aio.msg import Msg
+
+from ..bus import names
+from ..bus.dead_letters import DeadLetters
+from ..bus.ingest import IngestQueue
+from ..schemas import AfterwitError, Invalid, Store, StoreReply, TimedOut, Unavailable, codec
+from .operations.storing import Item, Storing
+
+logger = logging.getLogger(__name__)
+
+MAX_DELIVERIES: Final = 20
+_RETRY_DELAY_S: Final = 2.0
+
+
+class IngestWorker:
+    """Handles batches of the ingest stream for one node."""
+
+    def __init__(self, storing: Storing, queue: IngestQueue, dead: DeadLetters) -> None:
+        self._storing = storing
+        self._queue = queue
+        self._dead = dead
+
+    async def handle(self, messages: list[Msg]) -> None:
+        """Store a batch, by agent; ack what is in the log, refuse what never will be."""
+        by_agent: dict[str, list[tuple[Msg, Item]]] = {}
+        for message in messages:
+            try:
+                agent, item = _parsed(message)
+            except AfterwitError as e:
+                await self._refuse(message, e)
+            else:
+                by_agent.setdefault(agent, []).append((message, item))
+        for agent, batch in by_agent.items():
+            outcomes = await self._stored(agent, [item for _, item in batch])
+            for (message, _), outcome in zip(batch, outcomes, strict=True):
+                await self._settle(message, outcome)
+
+    async def _stored(self, agent: str, items: list[Item]) -> list[StoreReply | AfterwitError]:
+        try:
+            return await self._storing.store_ingested(agent, items)
+        except AfterwitError as e:
+            return [e] * len(items)
+
+    async def _settle(self, message: Msg, outcome: StoreReply | AfterwitError) -> None:
+        match outcome:
+            case StoreReply():
+                await message.ack()
+            case Unavailable() | TimedOut() if message.metadata.num_delivered < MAX_DELIVERIES:
+                logger.warning("ingested item %d waits: %s", message.metadata.sequence.stream, outcome)
+                await message.nak(delay=_RETRY_DELAY_S)
+            case _:
+                await self._refuse(message, outcome)
+
+    async def _refuse(self, message: Msg, error: AfterwitError) -> None:
+        agent, _ = names.parse_ingest(message.subject)
+        await self._dead.bury("ingest", message.subject, message.data, f"{error.code}: {error}")
+        await self._queue.reject(agent, error, message.data)
+        await message.ack()
+
+
+def _parsed(message: Msg) -> tuple[str, Item]:
+    agent, pool = names.parse_ingest(message.subject)
+    content_type = (message.headers or {}).get(names.CONTENT_TYPE, codec.JSON)
+    request = codec.decode(message.data, Store, content_type)
+    if request.pool not in (None, pool):
+        raise Invalid(f"pool: it is {request.pool} in the payload and {pool} in the subject: leave it out", field="pool")
+    return agent, Item.ingested(agent, pool, request, message.metadata.sequence.stream)

@@ -1,0 +1,254 @@
+"""New versions of memories that exist: `update`, `link`, `share`, `forget`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ...bus.log import Log, LogRecord, WrongLastSequence
+from ...bus.rpc import Caller
+from ...schemas import (
+    AfterwitError,
+    Forget,
+    ForgetReply,
+    GuardFinding,
+    Invalid,
+    Link,
+    LinkEnd,
+    LinkReply,
+    LinkRequest,
+    Memory,
+    Share,
+    ShareReply,
+    Stale,
+    Unavailable,
+    Update,
+    UpdateReply,
+)
+from ...schemas.uris import memory_uri
+from ...schemas.words import MAX_LINKS, Change
+from ..access import Access
+from ..guard import Guard
+from ..ids import derived_id
+from ..index import Index, IndexFilter
+from ..links import cause_weight
+from ..write_path import Draft, WritePath
+from .reading import readable_record
+from .selecting import MAX_SELECTED, selected
+
+_TRIES: Final = 16
+"""How often a change that names no version is tried anew when others change the same memory."""
+_KEPT_ON_RESTORE: Final = frozenset({"id", "uri", "pool", "author", "on_behalf_of", "created_at", "version", "seq"})
+
+
+class Changing:
+    """Makes new versions, each conditional on its predecessor, so that no update is lost."""
+
+    def __init__(
+        self,
+        *,
+        access: Access,
+        guard: Guard,
+        log: Log,
+        index: Index,
+        write_path: WritePath,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._access = access
+        self._guard = guard
+        self._log = log
+        self._index = index
+        self._write_path = write_path
+        self._clock = clock
+
+    async def update(self, caller: Caller, request: Update) -> UpdateReply:
+        """Change fields of the version that the caller read, or bring an earlier version back."""
+        record = await self._writable(caller.agent, request.id)
+        old = record.entry.memory
+        if old.version != request.expected_version:
+            raise _stale(old, request.expected_version)
+        findings: tuple[GuardFinding, ...] = ()
+        if request.restore_version is not None:
+            changed = _restored(old, await self._version(old, request.restore_version))
+        else:
+            changes = dict(request.changes)
+            if request.content is not None:
+                texts, findings = self._guard.inspect(caller.agent, {"content": request.content})
+                changes["content"] = texts["content"]
+            changed = replace(old, **{field: _utc(value) for field, value in changes.items()})
+        try:
+            memory = await self._write(record, changed, _change_between(old, changed), caller.agent)
+        except WrongLastSequence:
+            current = await readable_record(self._log, self._access, caller.agent, request.id)
+            raise _stale(current.entry.memory, request.expected_version) from None
+        return UpdateReply(memory=memory, guard=findings)
+
+    async def link(self, caller: Caller, request: LinkRequest) -> LinkReply:
+        """Draw an edge; drawing the same one again sets its weight."""
+        if request.source == request.target:
+            raise Invalid("target: a memory cannot be linked to itself", field="target")
+        target = (await readable_record(self._log, self._access, caller.agent, request.target)).entry.memory
+
+        def linked(memory: Memory) -> Memory | None:
+            weight = request.weight
+            if weight is None:
+                weight = cause_weight(target.kind, memory.kind) if request.rel == "caused_by" else 1.0
+            edge = Link(rel=request.rel, target=target.id, weight=weight)
+            if edge in memory.links:
+                return None
+            others = tuple(x for x in memory.links if (x.rel, x.target) != (edge.rel, edge.target))
+            if len(others) >= MAX_LINKS:
+                raise Invalid(f"source: {memory.id} has {MAX_LINKS} links already", field="source")
+            return replace(memory, links=(*others, edge))
+
+        source = await self._change(caller.agent, request.source, linked, "updated")
+        return LinkReply(
+            source=LinkEnd(id=source.id, version=source.version), target=LinkEnd(id=target.id, version=target.version)
+        )
+
+    async def share(self, caller: Caller, request: Share) -> ShareReply:
+        """Copy a memory. The same version shared twice is one copy."""
+        await self._access.require(caller.agent, request.pool, "writer")
+        record = await readable_record(self._log, self._access, caller.agent, request.id)
+        original = record.entry.memory
+        if original.pool == request.pool:
+            raise Invalid(f"pool: the memory is in {request.pool} already", field="pool")
+        if original.status == "purged":
+            raise Invalid("id: the memory was purged", field="id")
+        id = derived_id("share", original.id, str(original.version), request.pool)
+        now = self._clock()
+        copy = replace(
+            original,
+            id=id,
+            uri=memory_uri(request.pool, id),
+            pool=request.pool,
+            session_id=None,  # the session, and what led to it, belong to the pool that the original is in
+            turn=None,
+            links=(Link(rel="derived_from", target=original.id),),
+            created_at=now,
+            updated_at=now,
+            version=1,
+            seq=None,
+        )
+        draft = Draft(
+            memory=copy, change="created", actor=caller.agent, expected_seq=0, embedding=record.entry.embedding
+        )
+        try:
+            return ShareReply(memory=await self._write_path.write_one(draft))
+        except WrongLastSequence:
+            shared = await readable_record(self._log, self._access, caller.agent, id, request.pool)
+            return ShareReply(memory=await self._write_path.ensure_visible(shared.entry.memory))
+
+    async def forget(self, caller: Caller, request: Forget) -> ForgetReply:
+        """Archive what is named, or what the filters select."""
+        if request.purge:
+            raise Invalid("purge: this version archives only; leave purge out", field="purge")
+        ids = list(dict.fromkeys(request.ids))
+        if request.where is not None:
+            where = request.where
+            if not where.pools:  # "all" means all that one may forget in
+                where = replace(where, pools=await self._access.writable(caller.agent))
+            ids = await selected(self._index, self._access, caller.agent, where, self._clock())
+        for id in ids:  # all or nothing as far as permission goes: nobody wants half of a list refused
+            await self._writable(caller.agent, id)
+        copies = await self._derived(caller.agent, ids)
+        if request.cascade:
+            ids += copies
+            copies = []
+        forgotten = [id for id in ids if await self._archive(caller.agent, id, request.reason)]
+        return ForgetReply(count=len(forgotten), ids=tuple(forgotten), remaining=tuple(copies))
+
+    async def _archive(self, agent: str, id: str, reason: str) -> bool:
+        archived = False
+
+        def change(memory: Memory) -> Memory | None:
+            nonlocal archived
+            archived = memory.status not in ("archived", "purged")
+            return replace(memory, status="archived") if archived else None
+
+        await self._change(agent, id, change, "archived", reason)
+        return archived
+
+    async def _derived(self, agent: str, ids: Iterable[str]) -> list[str]:
+        """What was copied or derived from ``ids``, at any remove, as far as ``agent`` may see it."""
+        known = set(ids)
+        found: list[str] = []
+        frontier = list(known)
+        pools = await self._access.readable(agent)
+        while frontier:
+            derived = IndexFilter(pools=pools, derived_from=tuple(frontier), statuses_hidden=frozenset({"archived", "purged"}))
+            frontier = [m.id for m in await self._index.find(derived, limit=MAX_SELECTED) if m.id not in known]
+            known.update(frontier)
+            found += frontier
+        return found
+
+    async def _change(
+        self, agent: str, id: str, change: Callable[[Memory], Memory | None], name: Change, reason: str | None = None
+    ) -> Memory:
+        """Apply ``change`` to whatever version is the latest; ``None`` means that nothing is to be done."""
+        for _ in range(_TRIES):
+            record = await self._writable(agent, id)
+            changed = change(record.entry.memory)
+            if changed is None:
+                return record.entry.memory
+            try:
+                return await self._write(record, changed, name, agent, reason)
+            except WrongLastSequence:
+                continue
+        raise Unavailable(f"{id} is being changed by many others just now: try again")
+
+    async def _write(
+        self, record: LogRecord, changed: Memory, change: Change, agent: str, reason: str | None = None
+    ) -> Memory:
+        old = record.entry
+        memory = replace(changed, version=old.memory.version + 1, updated_at=self._clock(), seq=None)
+        return await self._write_path.write_one(
+            Draft(
+                memory=memory,
+                change=change,
+                actor=agent,
+                reason=reason,
+                expected_seq=record.seq,
+                request_digest=old.request_digest,
+                embedding=old.embedding if memory.content == old.memory.content else None,
+            )
+        )
+
+    async def _writable(self, agent: str, id: str) -> LogRecord:
+        record = await readable_record(self._log, self._access, agent, id)
+        await self._access.require(agent, record.entry.memory.pool, "writer")
+        if record.entry.memory.status == "purged":
+            raise Invalid(f"id: {id} was purged and cannot be changed", field="id")
+        return record
+
+    async def _version(self, memory: Memory, version: int) -> Memory:
+        for record in await self._log.history(memory.id, memory.pool):
+            if record.entry.memory.version == version:
+                return record.entry.memory
+        raise Invalid(f"restore_version: {memory.id} has versions 1 to {memory.version}", field="restore_version")
+
+
+def _restored(now: Memory, then: Memory) -> Memory:
+    fields = {f: getattr(then, f) for f in Memory.__struct_fields__ if f not in _KEPT_ON_RESTORE}
+    return replace(now, **fields)
+
+
+def _change_between(old: Memory, new: Memory) -> Change:
+    if old.status != new.status and "archived" in (old.status, new.status):
+        return "archived" if new.status == "archived" else "restored"
+    return "updated"
+
+
+def _stale(current: Memory, expected: int) -> AfterwitError:
+    return Stale(
+        f"{current.id} is at version {current.version}, not {expected}: read it, decide anew, and update that version",
+        id=current.id,
+        current_version=current.version,
+    )
+
+
+def _utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

@@ -1,0 +1,46 @@
+"""`context`: the working set of one of the caller's sessions."""
+
+from __future__ import annotations
+
+import logging
+
+from ...bus.rpc import Caller
+from ...schemas import Context, ContextReply, LogEntry, Memory, Unavailable
+from ..access import Access
+from ..index import Index, IndexFilter
+from ..window import Window, select
+from ..window.valkey import MAX_TURNS
+
+logger = logging.getLogger(__name__)
+
+
+class Contextual:
+    """Reads the window; where it was lost, rebuilds it from the index; where its engine is away, does without."""
+
+    def __init__(self, *, access: Access, window: Window, index: Index) -> None:
+        self._access = access
+        self._window = window
+        self._index = index
+
+    async def context(self, caller: Caller, request: Context) -> ContextReply:
+        """What to put in front of the model now, in the order in which it happened."""
+        memories = await self._memories(caller.agent, request.session_id)
+        readable = set(await self._access.readable(caller.agent))
+        selected = select([memory for memory in memories if memory.pool in readable], request.max_tokens)
+        return ContextReply(session_id=request.session_id, turns=selected.memories, tokens=selected.tokens)
+
+    async def _memories(self, agent: str, session_id: str) -> list[Memory]:
+        try:
+            memories = await self._window.recent(agent, session_id)
+        except Unavailable as e:
+            logger.warning("a context comes from the index: %s", e)
+            return await self._from_index(agent, session_id)
+        if memories is None:
+            memories = await self._from_index(agent, session_id)
+            await self._window.put([LogEntry(memory=memory, change="created", actor=agent) for memory in memories])
+        return memories
+
+    async def _from_index(self, agent: str, session_id: str) -> list[Memory]:
+        where = IndexFilter(pools=await self._access.readable(agent), session_id=session_id, author=agent)
+        found = await self._index.find(where, limit=MAX_TURNS)
+        return sorted(found, key=lambda m: (m.turn if m.turn is not None else 0, m.occurred_at, m.seq or 0))

@@ -1,0 +1,122 @@
+"""Pools and grants: `pools`, `pool_create`, `pool_grant`, `pool_revoke`, `health`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from ...bus.identity import Agents, PoolRegistry
+from ...bus.rpc import Caller
+from ...schemas import (
+    Health,
+    HealthReply,
+    Invalid,
+    PoolCreate,
+    PoolGrant,
+    PoolHealth,
+    PoolInfo,
+    PoolReply,
+    PoolRevoke,
+    Pools,
+    PoolsReply,
+)
+from ...schemas.words import TIERS, Role
+from ..access import Access, no_such_pool
+from ..index import Index, IndexFilter
+
+Disconnect = Callable[[str], Awaitable[int]]
+"""Ends all NATS connections of an agent; answers how many."""
+
+
+class Pooling:
+    """Makes pools, lets agents in and out, and says how pools are doing."""
+
+    def __init__(
+        self,
+        *,
+        access: Access,
+        agents: Agents,
+        registry: PoolRegistry,
+        index: Index,
+        disconnect: Disconnect,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._access = access
+        self._agents = agents
+        self._registry = registry
+        self._index = index
+        self._disconnect = disconnect
+        self._clock = clock
+
+    async def pools(self, caller: Caller, request: Pools) -> PoolsReply:
+        """Every pool that the caller may read."""
+        roles = await self._access.roles(caller.agent)
+        infos = await asyncio.gather(*(self._info(pool, role) for pool, role in roles.items()))
+        return PoolsReply(pools=tuple(infos))
+
+    async def create(self, caller: Caller, request: PoolCreate) -> PoolReply:
+        """A new shared pool."""
+        _check_shared(request.pool)
+        await self._registry.create(request.pool, description=request.description, by=caller.agent)
+        return PoolReply(pool=request.pool)
+
+    async def grant(self, caller: Caller, request: PoolGrant) -> PoolReply:
+        """Let an agent in, or change its role."""
+        _check_shared(request.pool)
+        await self._access.require(caller.agent, request.pool, "owner")
+        if request.until is not None and request.until <= self._clock():
+            raise Invalid(f"until: {request.until.isoformat()} has passed; use pool_revoke to end a grant", field="until")
+        record = await self._agents.get(request.agent)
+        if record is None or record.revoked_at is not None:
+            raise Invalid(f"agent: there is no agent {request.agent!r}", field="agent")
+        await self._registry.grant(request.pool, request.agent, request.role, until=request.until, by=caller.agent)
+        return PoolReply(pool=request.pool)
+
+    async def revoke(self, caller: Caller, request: PoolRevoke) -> PoolReply:
+        """Take a role away; the agent's connections end before this answers."""
+        _check_shared(request.pool)
+        await self._access.require(caller.agent, request.pool, "owner")
+        await self._registry.revoke(request.pool, request.agent)
+        await self._disconnect(request.agent)
+        return PoolReply(pool=request.pool)
+
+    async def health(self, caller: Caller, request: Health) -> HealthReply:
+        """The figures of one pool."""
+        if not await self._access.may_read(caller.agent, request.pool):
+            no_such_pool(request.pool)
+        health = await self._health(request.pool)
+        return HealthReply(
+            pool=request.pool,
+            active=health.active,
+            archived_share=health.archived_share,
+            mean_confidence=health.mean_confidence,
+            open_conflicts=health.open_conflicts,
+        )
+
+    async def _info(self, pool: str, role: Role) -> PoolInfo:
+        record = await self._registry.get(pool) if pool.startswith("shared/") else None
+        by_tier = await self._index.counts("tier", IndexFilter(pools=(pool,)))
+        return PoolInfo(
+            pool=pool,
+            role=role,
+            description=record.description if record else "",
+            counts={tier: by_tier.get(tier, 0) for tier in TIERS},
+            health=await self._health(pool),
+        )
+
+    async def _health(self, pool: str) -> PoolHealth:
+        everything = IndexFilter(pools=(pool,), statuses_hidden=frozenset({"purged"}), clearance=None, valid_at=None)
+        by_status = await self._index.counts("status", everything)
+        total = sum(by_status.values())
+        return PoolHealth(
+            active=by_status.get("active", 0),
+            archived_share=round(by_status.get("archived", 0) / total, 4) if total else 0.0,
+            mean_confidence=await self._index.mean_confidence(pool),
+            open_conflicts=by_status.get("disputed", 0),
+        )
+
+
+def _check_shared(pool: str) -> None:
+    if not pool.startswith("shared/"):
+        raise Invalid(f"pool: {pool!r} is private, it belongs to its agent alone; use a shared/<name>", field="pool")

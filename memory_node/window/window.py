@@ -1,0 +1,32 @@
+"""What a window must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ...schemas import LogEntry, Memory
+
+
+class Window(Protocol):
+    """Keeps the recent memories of every session. Writes are conditional on the log sequence."""
+
+    async def put(self, entries: Sequence[LogEntry]) -> None:
+        """Bring the windows of the entries' sessions up to date; entries without a session are passed over.
+
+        Never raises for an engine that is away: the window is rebuilt from the index when it is next read.
+        """
+
+    async def recent(self, agent: str, session_id: str) -> list[Memory] | None:
+        """The session's newest memories in the order of their turns; ``None`` if the window is not (or no longer) there.
+
+        Raises:
+            Unavailable: the engine is away.
+        """
+
+    async def close(self) -> None:
+        """Let go of the engine."""
+
+    @property
+    def state(self) -> str:
+        """``ok`` or ``away``."""

@@ -1,0 +1,133 @@
+"""The one way in: embed, append to the log, wait until it can be found. Everything that writes goes through here.
+
+Indexing is not done here. The log is the truth, and indexers take it from there (design §3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from ..bus.log import Log
+from ..schemas import Embedding, LogEntry, Memory, Unavailable
+from ..schemas.words import Change
+from .index import Index
+from .inference import EmbeddingClient, Priority
+from .visibility import Visibility, Watch
+
+logger = logging.getLogger(__name__)
+
+RECIPE: Final = "content/1"
+"""How the embedded text is made: the memory's content as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A version that is about to be appended. ``expected_seq`` is its predecessor's place in the log, 0 for none."""
+
+    memory: Memory
+    change: Change
+    actor: str
+    expected_seq: int
+    reason: str | None = None
+    request_digest: str | None = None
+    embedding: Embedding | None = None
+
+    def entry(self, embedding: Embedding | None) -> LogEntry:
+        """The log entry of this draft."""
+        return LogEntry(
+            memory=self.memory,
+            change=self.change,
+            actor=self.actor,
+            reason=self.reason,
+            embedding=embedding,
+            request_digest=self.request_digest,
+        )
+
+
+class WritePath:
+    """Appends drafts, in batches. Batching is the caller's offer: the embedder and the log take what they get."""
+
+    def __init__(
+        self, log: Log, embeddings: EmbeddingClient, index: Index, visibility: Visibility, *, visible_within_s: float = 10.0
+    ) -> None:
+        self._log = log
+        self._embeddings = embeddings
+        self._index = index
+        self._visibility = visibility
+        self._visible_within_s = visible_within_s
+
+    async def write(self, drafts: Sequence[Draft], *, priority: Priority, wait: bool = True) -> list[Memory | Exception]:
+        """Append all drafts; one result each, in order.
+
+        A result is the memory with its ``seq``; or without one if it is safe in the log but did not become visible
+        in time (the index is away: it will catch up); or the exception that kept it out, `WrongLastSequence` if the
+        memory's log moved on meanwhile.
+        """
+        embeddings = await self._embedded(drafts, priority)
+        with ExitStack() as stack:
+            watches = [stack.enter_context(self._visibility.watch(draft.memory.id)) for draft in drafts] if wait else []
+            results = await self._log.append_many(
+                [(draft.entry(embedding), draft.expected_seq) for draft, embedding in zip(drafts, embeddings, strict=True)]
+            )
+            memories = [
+                result if isinstance(result, Exception) else replace(draft.memory, seq=result)
+                for draft, result in zip(drafts, results, strict=True)
+            ]
+            if not wait:
+                return memories
+            return await asyncio.gather(*map(self._visible_or_error, memories, watches))
+
+    async def write_one(self, draft: Draft, *, priority: Priority = Priority.STORE, wait: bool = True) -> Memory:
+        """Append one draft.
+
+        Raises:
+            WrongLastSequence: the memory's log moved on since ``expected_seq`` was read.
+            Unavailable, TimedOut: the log did not take it.
+        """
+        (result,) = await self.write([draft], priority=priority, wait=wait)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async def ensure_visible(self, memory: Memory) -> Memory:
+        """Wait for a memory that somebody else appended, for a caller who repeats that store."""
+        with self._visibility.watch(memory.id) as watch:
+            if memory.seq is not None and (await self._index.seqs([memory.id])).get(memory.id, 0) >= memory.seq:
+                return memory
+            return await self._visible(memory, watch)
+
+    async def _visible_or_error(self, memory: Memory | Exception, watch: Watch) -> Memory | Exception:
+        return memory if isinstance(memory, Exception) else await self._visible(memory, watch)
+
+    async def _visible(self, memory: Memory, watch: Watch) -> Memory:
+        assert memory.seq is not None
+        if await watch.reached(memory.seq, self._visible_within_s):
+            return memory
+        if (await self._index.seqs([memory.id])).get(memory.id, 0) >= memory.seq:
+            return memory
+        logger.warning("memory %s is in the log but not yet visible after %.0f s", memory.id, self._visible_within_s)
+        return replace(memory, seq=None)
+
+    async def _embedded(self, drafts: Sequence[Draft], priority: Priority) -> list[Embedding | None]:
+        """The drafts' embeddings; without one where inference is away: such a memory is found by its words."""
+        missing = [i for i, draft in enumerate(drafts) if draft.embedding is None and draft.memory.content]
+        embeddings = [draft.embedding for draft in drafts]
+        if not missing:
+            return embeddings
+        try:
+            vectors = await self._embeddings.embed([drafts[i].memory.content for i in missing], "passage", priority=priority)
+        except Unavailable as e:
+            logger.warning("%d memories go in without an embedding: %s", len(missing), e)
+            return embeddings
+        for i, vector in zip(missing, vectors, strict=True):
+            values = np.asarray(vector, dtype="<f2").tobytes()
+            embeddings[i] = Embedding(model=self._embeddings.model, recipe=RECIPE, values=values)
+        return embeddings
