@@ -58,6 +58,14 @@ EXPECTED_SUBJECT_SEQ: Final = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT_SEQ_OVER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
 """Over which subjects (a pattern) `EXPECTED_SUBJECT_SEQ` is meant, instead of the message's own."""
 REASON: Final = "Afterwit-Reason"
+SUBJECT: Final = "Afterwit-Subject"
+"""Where a dead letter was addressed to."""
+
+HEADER_ALLOWANCE: Final = 2048
+"""Bytes kept free for headers, which count towards the server's ``max_payload``."""
+
+POOL_KEYS: Final = "pool.*.*"
+"""The keys of all pools' records in the pools bucket."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -156,6 +164,12 @@ def pool_key(pool: str) -> str:
     return ".".join(("pool", *_pool(pool)))
 
 
+def parse_pool_key(key: str) -> str:
+    """The pool of a pool record's key."""
+    _, kind, name = key.split(".")
+    return f"{kind}/{name}"
+
+
 def grant_key(pool: str, agent: str) -> str:
     """The key of one grant in the pools bucket."""
     return ".".join(("grant", *_pool(pool), _token(agent)))
@@ -190,6 +204,16 @@ def kv_stream(bucket: str) -> str:
 def direct_get(stream: str) -> str:
     """Where ``stream`` is read without a consumer: as it stands by a JSON question, or with ``.<subject>`` added."""
     return f"$JS.API.DIRECT.GET.{stream}"
+
+
+def delete_message(stream: str) -> str:
+    """Where JetStream is asked to delete one message of ``stream``."""
+    return f"$JS.API.STREAM.MSG.DELETE.{stream}"
+
+
+def stream_info(stream: str) -> str:
+    """Where JetStream is asked about ``stream``."""
+    return f"$JS.API.STREAM.INFO.{stream}"
 
 
 @dataclass(frozen=True, slots=True)
