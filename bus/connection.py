@@ -1,0 +1,242 @@
+"""Connecting to NATS, so that a connection lasts as long as the program.
+
+Reconnecting never gives up. `watch` tells when a connection goes and comes back: requests under way at that moment are
+lost, and pull requests have to be made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from ..schemas import Invalid, Unauthenticated, Unavailable
+
+OLDEST_SERVER: Final = (2, 11)
+"""Older servers ignore the time to live of a message without a word."""
+
+_RECONNECT_PAUSE_S: Final = 0.2
+_PING_EVERY_S: Final = 10
+_POLL_S: Final = 0.01
+
+log = logging.getLogger(__name__)
+
+
+class _Secret(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    user: str | None = None
+    password: str | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """How to prove who one is: user and password, or a token, or a file with a signed user."""
+
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    creds_file: str | None = None
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Credentials:
+        """Credentials from a ``.creds`` file, or from JSON ``{"user", "password"}`` or ``{"token"}``.
+
+        Raises:
+            Invalid: the file cannot be read or is neither.
+        """
+        try:
+            content = Path(path).read_bytes()
+        except OSError as e:
+            raise Invalid(f"cannot read the credentials file {path}: {e.strerror}", field="credentials") from e
+        if b"BEGIN NATS USER JWT" in content:
+            return cls(creds_file=str(path))
+        try:
+            secret = msgspec.json.decode(content, type=_Secret)
+        except msgspec.MsgspecError as e:
+            raise Invalid(
+                f"{path} is neither a .creds file nor JSON with user and password: {e}", field="credentials"
+            ) from e
+        return cls(user=secret.user, password=secret.password, token=secret.token)
+
+
+class _Watchers:
+    """Who wants to know when one connection goes and comes."""
+
+    def __init__(self) -> None:
+        self.gone: set[Callable[[], None]] = set()
+        self.back: set[Callable[[], None]] = set()
+
+
+class Connection(Client):
+    """nats-py's client, whose `close` also works while the server is away."""
+
+    async def close(self) -> None:
+        """Close it, however it is; repeating it does nothing."""
+        if not self.is_connected:
+            # nats-py 2.16 flushes what is pending to the dead socket and, on that error, leaves its tasks behind.
+            self._pending = []
+            self._pending_data_size = 0
+        await super().close()
+
+
+async def connect(
+    url: str,
+    *,
+    name: str,
+    credentials: Credentials | None = None,
+    inbox_prefix: str | None = None,
+    timeout_s: float = 10.0,
+) -> Connection:
+    """A connection to one of the servers in ``url`` (several are separated by commas) that comes back for ever.
+
+    ``timeout_s`` is for the first connection alone.
+
+    Raises:
+        Unauthenticated: the server does not accept the credentials.
+        Unavailable: no server answered in time, or it is older than `OLDEST_SERVER`.
+    """
+    nc = Connection()
+    watchers = _watchers_of(nc)
+    refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def on_error(error: Exception) -> None:
+        if "authorization violation" in str(error).lower() and not refused.done():
+            refused.set_result(str(error))
+        log.log(logging.DEBUG if nc.is_reconnecting else logging.WARNING, "NATS connection %s: %s", name, error)
+
+    async def on_disconnect() -> None:
+        if not nc.is_closed:
+            log.warning("NATS connection %s is gone, reconnecting", name)
+        _tell(watchers.gone)
+
+    async def on_reconnect() -> None:
+        log.info("NATS connection %s is back", name)
+        _tell(watchers.back)
+
+    async def on_close() -> None:
+        log.info("NATS connection %s is closed", name)
+
+    options: dict[str, Any] = {
+        "servers": url.split(","),
+        "name": name,
+        "error_cb": _safe(on_error),
+        "disconnected_cb": _safe(on_disconnect),
+        "reconnected_cb": _safe(on_reconnect),
+        "closed_cb": _safe(on_close),
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": _RECONNECT_PAUSE_S,
+        "ping_interval": _PING_EVERY_S,
+        **_authentication(credentials),
+    }
+    if inbox_prefix:
+        options["inbox_prefix"] = inbox_prefix
+    connecting = asyncio.create_task(nc.connect(**options), name=f"connect {name}")
+    try:
+        await asyncio.wait((connecting, refused), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not connecting.done():
+            connecting.cancel()
+            await asyncio.wait((connecting,))
+            await nc.close()
+    if refused.done() and not nc.is_connected:
+        raise Unauthenticated(f"the NATS server at {url} does not accept these credentials")
+    refused.cancel()
+    if connecting.cancelled():
+        raise Unavailable(f"no NATS server answered at {url} within {timeout_s:g} s: is it running?")
+    await connecting
+    version = nc.connected_server_version
+    if (version.major, version.minor) < OLDEST_SERVER:
+        await nc.close()
+        raise Unavailable(
+            f"the NATS server at {url} is {version.major}.{version.minor}; "
+            f"{OLDEST_SERVER[0]}.{OLDEST_SERVER[1]} or later is needed"
+        )
+    return nc
+
+
+def watch(
+    nc: Client, *, gone: Callable[[], None] | None = None, back: Callable[[], None] | None = None
+) -> Callable[[], None]:
+    """Call ``gone`` whenever the connection is lost and ``back`` when it has returned.
+
+    Returns what ends the watching. A client that `connect` did not make is never reported.
+    """
+    watchers = _watchers_of(nc)
+    if gone is not None:
+        watchers.gone.add(gone)
+    if back is not None:
+        watchers.back.add(back)
+
+    def end() -> None:
+        if gone is not None:
+            watchers.gone.discard(gone)
+        if back is not None:
+            watchers.back.discard(back)
+
+    return end
+
+
+async def wait_connected(nc: Client, timeout_s: float) -> None:
+    """Return at once if connected, else when it is again.
+
+    Raises:
+        Unavailable: it did not come back in time, or was closed.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    while not nc.is_connected:
+        if nc.is_closed or nc.is_draining:
+            raise Unavailable("the connection to NATS was closed")
+        if asyncio.get_running_loop().time() >= deadline:
+            raise Unavailable(f"NATS has been away for {timeout_s:g} s; try again")
+        await asyncio.sleep(_POLL_S)
+
+
+def client_of(js: JetStreamContext) -> Client:
+    """The connection under a JetStream context."""
+    nc: Client = js._nc  # nats-py has no public way to it (2.16)
+    return nc
+
+
+def _watchers_of(nc: Client) -> _Watchers:
+    # Kept on the client itself: a registry beside it would keep every client alive.
+    found: _Watchers = vars(nc).setdefault("afterwit_watchers", _Watchers())
+    return found
+
+
+def _safe(callback: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Awaitable[None]]:
+    """``callback`` that never raises: an exception in one of them can end nats-py's reconnecting."""
+
+    async def guarded(*args: Any) -> None:
+        try:
+            await callback(*args)
+        except Exception:
+            log.exception("a callback of the NATS connection failed")
+
+    return guarded
+
+
+def _tell(watchers: set[Callable[[], None]]) -> None:
+    for watcher in tuple(watchers):
+        try:
+            watcher()
+        except Exception:
+            log.exception("a watcher of the NATS connection failed")
+
+
+def _authentication(credentials: Credentials | None) -> dict[str, Any]:
+    if credentials is None:
+        return {}
+    given = {
+        "user": credentials.user,
+        "password": credentials.password,
+        "token": credentials.token,
+        "user_credentials": credentials.creds_file,
+    }
+    return {key: value for key, value in given.items() if value is not None}

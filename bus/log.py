@@ -1,0 +1,199 @@
+"""The log: the truth. One subject per memory, one entry per version, appended by compare-and-set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from ..schemas import Internal, LogEntry, TimedOut, TooLarge, Unavailable
+from ..schemas.codec import MSGPACK
+from . import names
+from .connection import wait_connected
+from .direct import Reader, Stored
+from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
+
+_WRONG_LAST_SEQUENCE: Final = 10071
+_RETRY_PAUSE_S: Final = 0.05
+_SERVER_ERROR: Final = 500
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final = msgspec.msgpack.Decoder(LogEntry)
+
+
+class WrongLastSequence(Exception):
+    """The memory's newest entry is not the expected one: somebody else was first."""
+
+
+class UnreadableEntry(Internal):
+    """What stands at ``detail["seq"]`` of the log is not an entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """An entry in its place; ``entry.memory.seq`` is ``seq``."""
+
+    entry: LogEntry
+    seq: int
+
+
+class _AckError(msgspec.Struct):
+    code: int
+    err_code: int = 0
+    description: str = ""
+
+
+class _Ack(msgspec.Struct):
+    seq: int = 0
+    error: _AckError | None = None
+
+
+_ack_decoder: Final = msgspec.json.Decoder(_Ack)
+
+
+@dataclass(slots=True)
+class _Append:
+    """One append on its way. ``doubtful`` once it may have happened without our knowing."""
+
+    question: Question
+    expected_seq: int
+    doubtful: bool = False
+    result: int | Exception | None = None
+
+
+class Log:
+    """Reads and appends.
+
+    Every method raises `Unavailable` when NATS is away for ``timeout_s``. With ``replicas`` over 1, reads of the newest
+    version go to the stream's leader.
+    """
+
+    def __init__(self, nc: Client, *, replicas: int = 1, timeout_s: float = 10.0) -> None:
+        self._nc = nc
+        self._timeout_s = timeout_s
+        self._current = Reader(nc, names.LOG, leader=replicas > 1, timeout_s=timeout_s)
+        self._any_replica = Reader(nc, names.LOG, timeout_s=timeout_s)
+
+    async def append(self, entry: LogEntry, *, expected_seq: int) -> int:
+        """Append one version and return its sequence.
+
+        ``expected_seq`` is the sequence of the memory's newest entry, 0 if it must not exist yet.
+
+        Raises:
+            WrongLastSequence: another entry is the newest.
+            TooLarge: over the server's message size.
+            Unavailable: NATS is away; nothing was written.
+            TimedOut: NATS went away meanwhile, and it cannot be said whether the entry was written.
+        """
+        (result,) = await self.append_many([(entry, expected_seq)])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async def append_many(self, entries: Sequence[tuple[LogEntry, int]]) -> list[int | Exception]:
+        """Append many (entry, expected sequence) at once: the sequence, or the exception, for each in order."""
+        appends = [self._prepare(entry, expected_seq) for entry, expected_seq in entries]
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        open_ones = [a for a in appends if a.result is None]
+        while open_ones:
+            left = deadline - asyncio.get_running_loop().time()
+            await self._attempt(open_ones, max(left, 0.0))
+            open_ones = [a for a in open_ones if a.result is None]
+            if open_ones:
+                await asyncio.sleep(_RETRY_PAUSE_S)
+        return [a.result for a in appends if a.result is not None]
+
+    async def latest(self, id: str, pool: str | None = None) -> LogRecord | None:
+        """The newest version of a memory; without ``pool`` it is looked for in all (ids are unique across pools)."""
+        stored = await self._current.last(names.log(pool, id) if pool else names.log_of_any_pool(id))
+        return record_of(stored) if stored else None
+
+    async def latest_many(self, ids: Sequence[str]) -> dict[str, LogRecord]:
+        """The newest versions of those of ``ids`` that exist."""
+        found = await self._current.last_many([names.log_of_any_pool(id) for id in dict.fromkeys(ids)])
+        return {record.entry.memory.id: record for record in map(record_of, found)}
+
+    async def history(self, id: str, pool: str) -> list[LogRecord]:
+        """All versions of a memory, oldest first."""
+        return [record_of(stored) async for stored in self._any_replica.scan(subject=names.log(pool, id))]
+
+    async def replay(self, from_seq: int = 1) -> AsyncIterator[LogRecord]:
+        """All entries from ``from_seq`` to the end, oldest first."""
+        async for stored in self._any_replica.scan(after=max(from_seq, 1) - 1, subject=names.LOG_SUBJECTS):
+            yield record_of(stored)
+
+    def _prepare(self, entry: LogEntry, expected_seq: int) -> _Append:
+        memory = entry.memory
+        if memory.seq is not None:  # the sequence is the stream's to tell
+            entry = msgspec.structs.replace(entry, memory=msgspec.structs.replace(memory, seq=None))
+        data = _encoder.encode(entry)
+        headers = {names.CONTENT_TYPE: MSGPACK, names.EXPECTED_SUBJECT_SEQ: str(expected_seq)}
+        append = _Append(Question(names.log(memory.pool, memory.id), data, headers), expected_seq)
+        limit = self._nc.max_payload - names.HEADER_ALLOWANCE
+        if len(data) > limit:
+            append.result = TooLarge(
+                f"the memory takes {len(data)} bytes in the log and may take {limit}", field="", limit_bytes=limit
+            )
+        return append
+
+    async def _attempt(self, appends: Sequence[_Append], left: float) -> None:
+        """Send ``appends`` once and settle those whose outcome is known, all of them if no time is left."""
+        try:
+            if left <= 0:
+                raise Unavailable("the log did not answer in time; try again")
+            await wait_connected(self._nc, left)
+            answers = await mailbox_of(self._nc).ask_each([a.question for a in appends], timeout_s=left)
+        except Unavailable as e:
+            for append in appends:
+                append.result = _given_up(append, e)
+            return
+        for append, answer in zip(appends, answers, strict=True):
+            if isinstance(answer, NoAnswer):
+                append.doubtful = True
+            elif not isinstance(answer, NobodyThere):
+                await self._settle(append, _ack_decoder.decode(answer.data))
+
+    async def _settle(self, append: _Append, ack: _Ack) -> None:
+        if ack.error is None:
+            append.result = ack.seq
+        elif ack.error.err_code == _WRONG_LAST_SEQUENCE:
+            append.result = await self._who_was_first(append) if append.doubtful else WrongLastSequence()
+        elif ack.error.code < _SERVER_ERROR:
+            append.result = Unavailable(f"the log does not take the entry: {ack.error.description}")
+        # else: a server that is starting or electing; the next attempt will tell
+
+    async def _who_was_first(self, append: _Append) -> int | Exception:
+        """Whether the entry that came after the expected one is ours, sent by an attempt whose answer was lost."""
+        try:
+            winner = await self._current.after(append.expected_seq, append.question.subject)
+        except Unavailable as e:
+            return _given_up(append, e)
+        if winner is not None and winner.data == append.question.data:
+            return winner.seq
+        return WrongLastSequence()
+
+
+def record_of(message: Stored | Msg) -> LogRecord:
+    """The record in a message of the log, as read directly or delivered by a consumer.
+
+    Raises:
+        UnreadableEntry: it is not an entry.
+    """
+    seq = message.seq if isinstance(message, Stored) else message.metadata.sequence.stream
+    try:
+        entry = _decoder.decode(message.data)
+    except msgspec.MsgspecError as e:
+        raise UnreadableEntry(f"entry {seq} of the log cannot be read: {e}", seq=seq) from e
+    memory = msgspec.structs.replace(entry.memory, seq=seq)
+    return LogRecord(msgspec.structs.replace(entry, memory=memory), seq)
+
+
+def _given_up(append: _Append, reason: Unavailable) -> Exception:
+    if not append.doubtful:
+        return reason
+    return TimedOut(f"it is not known whether the memory was written: {reason.message}")

@@ -1,0 +1,117 @@
+"""The streams and buckets of the contract, made or brought up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+import nats.errors
+from nats.js import JetStreamContext, api
+from nats.js.errors import APIError, BadRequestError, NotFoundError, ServiceUnavailableError
+
+from ..schemas import Unavailable
+from . import names
+
+_DAY_S: Final = 24 * 3600.0
+_EXISTS_OTHERWISE: Final = 10058
+_PATIENCE_S: Final = 30.0
+_PAUSE_S: Final = 0.1
+
+log = logging.getLogger(__name__)
+
+
+def _limits(name: str, subjects: str, *, discard: api.DiscardPolicy, max_age_s: float = 0.0) -> api.StreamConfig:
+    return api.StreamConfig(
+        name=name,
+        subjects=[subjects],
+        retention=api.RetentionPolicy.LIMITS,
+        storage=api.StorageType.FILE,
+        discard=discard,
+        max_age=max_age_s,
+        allow_direct=True,
+        deny_delete=False,
+        deny_purge=False,
+    )
+
+
+def _work_queue(name: str, subjects: str) -> api.StreamConfig:
+    return _limits(name, subjects, discard=api.DiscardPolicy.NEW).evolve(retention=api.RetentionPolicy.WORK_QUEUE)
+
+
+def _bucket(name: str) -> api.StreamConfig:
+    """A key-value bucket with history 1: what nats-py's `create_key_value` makes, but deletable, for purge."""
+    return api.StreamConfig(
+        name=names.kv_stream(name),
+        subjects=[names.kv_subject(name, ">")],
+        retention=api.RetentionPolicy.LIMITS,
+        storage=api.StorageType.FILE,
+        discard=api.DiscardPolicy.NEW,
+        max_msgs_per_subject=1,
+        allow_direct=True,
+        allow_rollup_hdrs=True,
+        allow_msg_ttl=True,
+        deny_delete=True,
+    )
+
+
+STREAMS: Final = (
+    _limits(names.LOG, names.LOG_SUBJECTS, discard=api.DiscardPolicy.NEW),
+    _work_queue(names.INGEST, names.INGEST_SUBJECTS),
+    _work_queue(names.JOBS, names.JOB_SUBJECTS),
+    _limits(names.CHANGES, names.CHANGED_SUBJECTS, discard=api.DiscardPolicy.OLD, max_age_s=7 * _DAY_S),
+    _limits(names.USAGE, names.USAGE_SUBJECTS, discard=api.DiscardPolicy.OLD, max_age_s=30 * _DAY_S),
+    _limits(names.DEAD, names.DEAD_SUBJECTS, discard=api.DiscardPolicy.OLD),
+    _bucket(names.AGENTS),
+    _bucket(names.POOLS),
+)
+
+
+async def ensure_streams(js: JetStreamContext, *, replicas: int = 1) -> None:
+    """Make all streams and buckets, or bring existing ones up to date; repeating it changes nothing.
+
+    What an operator has set beyond our settings (size limits, placement, more replicas) stays.
+
+    Raises:
+        Unavailable: JetStream did not do it within half a minute; the text says why.
+    """
+    for wanted in STREAMS:
+        await _ensure(js, wanted.evolve(num_replicas=replicas))
+
+
+async def _ensure(js: JetStreamContext, wanted: api.StreamConfig) -> None:
+    deadline = asyncio.get_running_loop().time() + _PATIENCE_S
+    while True:
+        try:
+            return await _create_or_update(js, wanted)
+        except (ServiceUnavailableError, NotFoundError, nats.errors.TimeoutError, nats.errors.NoRespondersError) as e:
+            # JetStream is still starting, or another node was between looking and making.
+            if asyncio.get_running_loop().time() > deadline:
+                raise Unavailable(f"JetStream does not provide the stream {wanted.name}: {e}") from e
+            await asyncio.sleep(_PAUSE_S)
+        except APIError as e:
+            raise Unavailable(f"JetStream refuses the stream {wanted.name}: {e.description}") from e
+
+
+async def _create_or_update(js: JetStreamContext, wanted: api.StreamConfig) -> None:
+    assert wanted.name is not None
+    try:
+        await js.add_stream(wanted)
+        return
+    except BadRequestError as e:
+        if e.err_code != _EXISTS_OTHERWISE:
+            raise
+    present = (await js.stream_info(wanted.name)).config
+    updated = present.evolve(
+        subjects=wanted.subjects,
+        discard=wanted.discard,
+        max_age=wanted.max_age,
+        max_msgs_per_subject=wanted.max_msgs_per_subject,
+        allow_direct=wanted.allow_direct,
+        allow_rollup_hdrs=wanted.allow_rollup_hdrs or present.allow_rollup_hdrs,
+        allow_msg_ttl=wanted.allow_msg_ttl or present.allow_msg_ttl,
+        num_replicas=max(wanted.num_replicas or 1, present.num_replicas or 1),
+    )
+    if updated != present:
+        log.info("bringing the stream %s up to date", wanted.name)
+        await js.update_stream(updated)
