@@ -14,7 +14,7 @@ from typing import Final
 from nats.aio.msg import Msg
 
 from ..bus.dead_letters import DeadLetters
-from ..bus.log import decode_entry
+from ..bus.log import record_of
 from ..bus.notices import Notices
 from ..schemas import AfterwitError, LogEntry, Notice, Unavailable
 from .index import Index
@@ -77,9 +77,9 @@ class Indexer:
         entries = []
         for message in messages:
             try:
-                entries.append((message, decode_entry(message.data, message.metadata.sequence.stream)))
+                entries.append((message, record_of(message).entry))
             except AfterwitError as e:
-                await self._bury(message, f"not a log entry: {e}")
+                await self._bury(message, str(e))
         return entries
 
     async def _one_by_one(self, messages: list[Msg]) -> None:

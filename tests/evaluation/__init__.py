@@ -1,0 +1,1 @@
+"""Evaluations: how well retrieval finds, measured on real conversations beside plain baselines."""
