@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from .memory import Memory
 from .words import AgentName, PoolName, Role, Time
 
 
@@ -69,12 +70,16 @@ class PoolReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one pool is doing."""
+    """How one pool is doing; on request, what came in last and which tags are used most."""
 
     pool: PoolName
+    newest: Annotated[int, Meta(ge=0, le=50, description="Show so many of the newest memories.")] = 0
+    tags: Annotated[int, Meta(ge=0, le=100, description="Show so many of the most used tags.")] = 0
 
 
 class HealthReply(PoolHealth, frozen=True, kw_only=True):
-    """The figures of `PoolHealth`, and the pool's name."""
+    """The figures of `PoolHealth`, the pool's name, and what was asked for: newest first, most used first."""
 
     pool: PoolName
+    newest: tuple[Memory, ...] = ()
+    tags: tuple[str, ...] = ()

@@ -1,0 +1,51 @@
+"""Which resources a notice touches, and which notices a resource needs. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+
+from ...schemas import Memory, Notice
+from ...schemas.uris import POOLS, MemoryRef, PoolUri, SessionUri, history_uri, parse_uri, pool_uri, session_uri
+
+Event = ResourceUpdated | ResourcesListChanged
+
+_LIST_CHANGES: Final = frozenset({"created", "archived", "restored", "purged"})
+
+
+def events_of(notice: Notice) -> Iterator[Event]:
+    """What to tell those who watch, the memory itself first. Its session is not known from the notice."""
+    yield ResourceUpdated(uri=notice.uri)
+    yield ResourceUpdated(uri=history_uri(notice.pool, notice.id))
+    yield ResourceUpdated(uri=pool_uri(notice.pool))
+    yield ResourceUpdated(uri=POOLS)
+    if notice.change in _LIST_CHANGES:
+        yield ResourcesListChanged()
+
+
+def pool_of(uri: str) -> str | None:
+    """The pool whose notices tell of changes to ``uri``; ``None`` where any pool's may.
+
+    A session's memories may lie in any pool that its agent may write.
+    """
+    match parse_uri(uri):
+        case PoolUri(pool) | MemoryRef(pool):
+            return pool
+    return None
+
+
+def session_owner(uri: str) -> str | None:
+    """The agent whose session ``uri`` names; ``None`` if it names something else."""
+    match parse_uri(uri):
+        case SessionUri(agent):
+            return agent
+    return None
+
+
+def session_of(memory: Memory, agent: str) -> str | None:
+    """The URI of ``agent``'s session that ``memory`` belongs to."""
+    if memory.session_id is None or agent not in (memory.author, memory.on_behalf_of):
+        return None
+    return session_uri(agent, memory.session_id)

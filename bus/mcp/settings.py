@@ -1,0 +1,38 @@
+"""What the gateway is told when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ..settings import read_env
+
+
+class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the gateway listens, and which NATS it speaks to."""
+
+    host: Annotated[str, Meta(min_length=1, description="Address on which the gateway listens.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535, description="Port of the gateway; 0 takes a free one.")] = 8377
+    nats_url: Annotated[str, Meta(min_length=1, description="NATS server.")] = "nats://127.0.0.1:4377"
+    nats_credentials: Annotated[
+        Path | None, Meta(description="File with the NATS user of this part: JSON or .creds.")
+    ] = None
+    allowed_hosts: Annotated[
+        tuple[str, ...], Meta(description="Further names under which clients reach the gateway, with or without port.")
+    ] = ()
+    public_url: Annotated[
+        str | None, Meta(pattern=r"^https?://[^/\s]+$", description="The gateway's URL as clients see it, without a path.")
+    ] = None
+
+    @classmethod
+    def from_env(cls, mapping: Mapping[str, str]) -> GatewaySettings:
+        """The settings that ``mapping`` holds.
+
+        Raises:
+            Invalid: names the variable and the bad value.
+        """
+        return read_env(cls, mapping)
