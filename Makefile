@@ -1,6 +1,6 @@
 # Each target makes the environment that it needs: git, make and a Python of at least 3.11 are enough.
 
-PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3 python,$(shell $(p) -c \
+PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3.14 python3 python,$(shell $(p) -c \
 	'import sys, ensurepip; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 BIN := .venv/bin
 RUN := .venv/.run
