@@ -14,6 +14,8 @@ ROOT: Final = "afterwit.v1"
 SERVICE: Final = "afterwit"
 SERVICE_PING: Final = f"$SRV.PING.{SERVICE}"
 """Every memory node answers here, without doing anything (NATS micro)."""
+SERVICE_STATS: Final = f"$SRV.STATS.{SERVICE}"
+"""Every memory node answers here with what it has done and how its parts are (NATS micro)."""
 
 LOG: Final = "AFTERWIT_LOG"
 INGEST: Final = "AFTERWIT_INGEST"
@@ -57,6 +59,7 @@ ERROR_CODE: Final = "Nats-Service-Error-Code"
 EXPECTED_SUBJECT_SEQ: Final = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT_SEQ_OVER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
 """Over which subjects (a pattern) `EXPECTED_SUBJECT_SEQ` is meant, instead of the message's own."""
+MESSAGE_ID: Final = "Nats-Msg-Id"
 REASON: Final = "Afterwit-Reason"
 SUBJECT: Final = "Afterwit-Subject"
 """Where a dead letter was addressed to."""
@@ -206,9 +209,9 @@ def direct_get(stream: str) -> str:
     return f"$JS.API.DIRECT.GET.{stream}"
 
 
-def delete_message(stream: str) -> str:
-    """Where JetStream is asked to delete one message of ``stream``."""
-    return f"$JS.API.STREAM.MSG.DELETE.{stream}"
+def leader_get(stream: str) -> str:
+    """Where the leader of ``stream`` is asked for a message."""
+    return f"$JS.API.STREAM.MSG.GET.{stream}"
 
 
 def stream_info(stream: str) -> str:
