@@ -1,0 +1,155 @@
+"""From text to terms: what BM25 matches on, in English and Chinese.
+
+Terms are made of NFKC text, case-folded and without accents. English words lose their possessive and are stemmed
+(Snowball), stop words are left out; Chinese is cut into words, long ones into their parts too, as
+jieba's search mode does. Identifiers, numbers and versions (``KST-231``, ``2.8.1``, ``worker-17``, ``a_b``,
+``ops@x.org``) are one term whole, and the words in them are terms as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+from typing import Final, Literal, TypeAlias
+
+import rjieba
+import Stemmer  # type: ignore[import-not-found]  # a bare extension module, without stubs
+
+Language: TypeAlias = Literal["en", "zh"]
+
+K1: Final = 1.2
+B: Final = 0.75
+AVERAGE_LENGTH: Final = 24
+"""Terms of an average memory. A constant, so that a document's weights do not depend on the others."""
+MAX_TERMS: Final = 20_000
+"""Of one text; far more than 64 KiB of prose has."""
+
+_HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_IS_HAN: Final = re.compile(f"[{_HAN}]")
+_IS_LETTER: Final = re.compile(r"[^\W\d_]")
+# A run of Han characters, or a run of other letters and digits with single joiners inside it.
+_RUN: Final = re.compile(rf"[{_HAN}]+|(?:(?![{_HAN}_])\w)+(?:[-_.:/@'’+#&](?:(?![{_HAN}_])\w)+)*")
+_PART: Final = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_POSSESSIVE: Final = re.compile(r"['’]s?$|['’](?=s$)")
+_local: Final = threading.local()
+
+
+@dataclass(frozen=True, slots=True)
+class SparseWeights:
+    """A sparse vector: 32-bit term numbers in rising order, and their weights."""
+
+    indices: list[int]
+    values: list[float]
+
+    def __bool__(self) -> bool:
+        return bool(self.indices)
+
+
+def han_share(text: str) -> float:
+    """How much of ``text`` is Chinese, 0…1. One Han character counts as three letters do."""
+    han = len(_IS_HAN.findall(text))
+    others = len(_IS_LETTER.findall(text)) - han
+    return 3 * han / (3 * han + others) if han else 0.0
+
+
+def language(text: str) -> Language:
+    """The language that most of ``text`` is in; anything that is not Chinese counts as English."""
+    return "zh" if han_share(text) >= 0.5 else "en"
+
+
+def folded(text: str) -> str:
+    """``text`` in NFKC, case-folded, without accents: what is compared for names, tags and terms."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join(c for c in decomposed if not unicodedata.combining(c))
+    return unicodedata.normalize("NFKC", plain)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of ``text``, in order, repeated as often as they occur."""
+    found: list[str] = []
+    for run in _RUN.findall(_THOUSANDS.sub("", folded(text))):
+        if _IS_HAN.match(run):
+            found.extend(_of_chinese(run))
+        elif run.isalpha():
+            found.extend(_of_word(run))
+        else:
+            found.extend(_of_compound(run))
+        if len(found) > MAX_TERMS:
+            break
+    return found[:MAX_TERMS]
+
+
+def sparse_document(text: str) -> SparseWeights:
+    """The document side of BM25 (Robertson and Zaragoza 2009): what the engine multiplies with the query's idf."""
+    counts = Counter(map(term_number, terms(text)))
+    norm = K1 * (1 - B + B * counts.total() / AVERAGE_LENGTH)
+    numbers = sorted(counts)
+    return SparseWeights(numbers, [counts[n] * (K1 + 1) / (counts[n] + norm) for n in numbers])
+
+
+def sparse_query(text: str) -> SparseWeights:
+    """The query side: every distinct term once."""
+    numbers = sorted(set(map(term_number, terms(text))))
+    return SparseWeights(numbers, [1.0] * len(numbers))
+
+
+def term_number(term: str) -> int:
+    """A stable number for a term: two of a million terms meet with a chance of one in four thousand each."""
+    return zlib.crc32(term.encode("utf-8", "replace"))
+
+
+def _of_chinese(run: str) -> Iterable[str]:
+    stop_words = _stop_words("zh")
+    return (word for word in rjieba.cut_for_search(run) if word not in stop_words)
+
+
+def _of_word(word: str) -> Iterable[str]:
+    return () if word in _stop_words("en") else (_stem(word),)
+
+
+def _of_compound(run: str) -> Iterable[str]:
+    if "'" in run or "’" in run:
+        run = run.replace("’", "'")
+        if run in _stop_words("en"):
+            return
+        run = _POSSESSIVE.sub("", run).replace("'", "")
+        if run.isalpha():
+            yield from _of_word(run)
+            return
+    yield run
+    parts = _PART.findall(run)
+    if len(parts) > 1:
+        for part in parts:
+            if part.isalpha():
+                yield from _of_word(part)
+            elif len(part) > 1:
+                yield part
+
+
+@functools.cache
+def _stop_words(language: Language) -> frozenset[str]:
+    """Words that say nothing about what a text is about; question words are among them, since queries are questions."""
+    text = resources.files(__package__).joinpath(f"stop_words_{language}.txt").read_text("utf-8")
+    return frozenset(text.split())
+
+
+@functools.lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    if not word.isascii() or len(word) < 3 or len(word) > 40:
+        return word
+    # One stemmer per thread: PyStemmer's objects must not be shared between threads.
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = Stemmer.Stemmer("english")
+    stem: str = stemmer.stemWord(word)
+    return stem

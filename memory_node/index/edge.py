@@ -1,0 +1,251 @@
+"""The index on Qdrant Edge: the Qdrant engine in this process, one directory, one owner."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from qdrant_edge import (
+    CountRequest,
+    Direction,
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    FacetRequest,
+    FieldCondition,
+    Filter,
+    HasVectorCondition,
+    MatchValue,
+    Modifier,
+    OrderBy,
+    ScrollRequest,
+    UpdateOperation,
+)
+
+from afterwit.schemas import Internal, LogEntry, Memory, Unavailable
+
+from ._points import DENSE, INDEXES, MEMORY, WORDS, engine_filter, point
+from ._search import search
+from .calibration import Calibration, file_stem
+from .filters import IndexFilter
+from .index import Facet, Hit, IndexQuery
+from .recipe import raw_vector
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SCHEMA: Final = 1
+"""Of points and terms. It stands in the directory's name: another one is another index, filled from the log."""
+
+_READERS: Final = 2
+_MEMORY: Final = msgspec.json.Decoder(Memory)
+
+
+class EdgeIndex:
+    """See `Index`. All engine calls run in its own threads: one that writes, two that read.
+
+    ::
+
+        async with await EdgeIndex.open(data_dir / "index", calibration) as index:
+            await index.put(entries)
+    """
+
+    def __init__(self, shard: EdgeShard, calibration: Calibration, *, created: bool) -> None:
+        self._shard = shard
+        self._calibration = calibration
+        self._created = created
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="index-writer")
+        self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="index-reader")
+        self._closed = False
+
+    @classmethod
+    async def open(cls, directory: Path, calibration: Calibration) -> Self:
+        """The index of ``calibration``'s model under ``directory``, made if it is not there.
+
+        Raises:
+            Unavailable: another process has it open, or it cannot be read.
+        """
+        path = directory / f"{file_stem(calibration.model)}-{calibration.dimensions}-v{SCHEMA}"
+        shard, created = await asyncio.to_thread(_open, path, calibration.dimensions)
+        return cls(shard, calibration, created=created)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def created(self) -> bool:
+        """Whether it was made anew, and so is to be filled from the beginning of the log."""
+        return self._created
+
+    @property
+    def calibration(self) -> Calibration:
+        """What makes vectors of this index comparable."""
+        return self._calibration
+
+    async def put(self, entries: Sequence[LogEntry]) -> None:
+        """See `Index.put`."""
+        await self._run(self._writer, self._put, entries)
+
+    async def search(self, query: IndexQuery) -> list[Hit]:
+        """See `Index.search`."""
+        return await self._run(self._readers, search, self._shard, self._calibration, query)
+
+    async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
+        """See `Index.find`."""
+        return await self._run(self._readers, self._find, filter, limit)
+
+    async def count(self, filter: IndexFilter) -> int:
+        """See `Index.count`."""
+        request = CountRequest(exact=True, filter=engine_filter(filter))
+        return int(await self._run(self._readers, self._shard.count, request))
+
+    async def counts_by_tier(self, filter: IndexFilter) -> dict[str, int]:
+        """See `Index.counts_by_tier`."""
+        return dict(await self.facet("tier", filter, 100))
+
+    async def counts_by_status(self, filter: IndexFilter) -> dict[str, int]:
+        """See `Index.counts_by_status`."""
+        return dict(await self.facet("status", filter, 100))
+
+    async def mean_confidence(self, filter: IndexFilter) -> float | None:
+        """See `Index.mean_confidence`."""
+        counts = await self._run(self._readers, self._facet, "confidence_percent", filter, 101)
+        total = sum(count for _, count in counts)
+        return sum(int(percent) * count for percent, count in counts) / (100 * total) if total else None
+
+    async def facet(self, field: Facet, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
+        """See `Index.facet`."""
+        return await self._run(self._readers, self._facet, field, filter, limit)
+
+    async def seqs(self, ids: Sequence[str]) -> dict[str, int]:
+        """See `Index.seqs`."""
+        return await self._run(self._readers, self._seqs, ids)
+
+    async def without_vector(self, limit: int) -> list[str]:
+        """See `Index.without_vector`."""
+        return await self._run(self._readers, self._without_vector, limit)
+
+    async def close(self) -> None:
+        """See `Index.close`."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._close)
+
+    async def _run(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: Any) -> T:
+        if self._closed:
+            raise Unavailable("the index is closed")
+        return await asyncio.get_running_loop().run_in_executor(threads, _translated, call, *args)
+
+    def _close(self) -> None:
+        self._writer.shutdown()
+        self._readers.shutdown()
+        self._shard.close()
+
+    def _put(self, entries: Sequence[LogEntry]) -> None:
+        latest: dict[str, LogEntry] = {}
+        for entry in entries:
+            kept = latest.get(entry.memory.id)
+            if kept is None or _seq(entry) > _seq(kept):
+                latest[entry.memory.id] = entry
+        # Only this thread writes, so what is read here still holds when it is written below.
+        present = self._seqs(list(latest))
+        fresh = [entry for id, entry in latest.items() if _seq(entry) > present.get(id, -1)]
+        if fresh:
+            points = [point(entry, vector) for entry, vector in zip(fresh, self._vectors(fresh), strict=True)]
+            self._shard.update(UpdateOperation.upsert_points(points))
+
+    def _vectors(self, entries: Sequence[LogEntry]) -> list[list[float] | None]:
+        """Calibrated vectors, in one go; ``None`` where there is none of this model."""
+        vectors: list[list[float] | None] = [None] * len(entries)
+        usable: dict[int, NDArray[np.float32]] = {}
+        for i, entry in enumerate(entries):
+            if entry.embedding is not None and entry.embedding.model == self._calibration.model:
+                raw = raw_vector(entry.embedding)
+                if raw.shape == (self._calibration.dimensions,) and np.isfinite(raw).all():
+                    usable[i] = raw
+        if usable:
+            texts = [entries[i].memory.content for i in usable]
+            calibrated = self._calibration.apply(np.stack(list(usable.values())), texts, "passage").tolist()
+            for i, vector in zip(usable, calibrated, strict=True):
+                vectors[i] = vector
+        return vectors
+
+    def _seqs(self, ids: Sequence[str]) -> dict[str, int]:
+        records = self._shard.retrieve(list(ids), ["seq"], False)
+        return {str(record.id): (record.payload or {})["seq"] for record in records}
+
+    def _find(self, filter: IndexFilter, limit: int) -> list[Memory]:
+        request = ScrollRequest(
+            limit=limit,
+            filter=engine_filter(filter),
+            with_payload=[MEMORY],
+            with_vector=False,
+            order_by=OrderBy("occurred_at", Direction.Desc),
+        )
+        records, _ = self._shard.scroll(request)
+        return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
+
+    def _facet(self, field: str, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
+        request = FacetRequest(field, limit=limit, exact=True, filter=engine_filter(filter))
+        return [(str(hit.value), hit.count) for hit in self._shard.facet(request).hits]
+
+    def _without_vector(self, limit: int) -> list[str]:
+        purged = FieldCondition("status", match=MatchValue("purged"))
+        request = ScrollRequest(
+            limit=limit,
+            filter=Filter(must_not=[HasVectorCondition(DENSE), purged]),
+            with_payload=False,
+            with_vector=False,
+        )
+        records, _ = self._shard.scroll(request)
+        return [str(record.id) for record in records]
+
+
+def _open(path: Path, dimensions: int) -> tuple[EdgeShard, bool]:
+    try:
+        if path.exists() and any(path.iterdir()):
+            return EdgeShard.load(str(path)), False
+        path.mkdir(parents=True, exist_ok=True)
+        config = EdgeConfig(
+            vectors={DENSE: EdgeVectorParams(size=dimensions, distance=Distance.Dot)},
+            sparse_vectors={WORDS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        )
+        shard = EdgeShard.create(str(path), config)
+        for field, index in INDEXES.items():
+            shard.update(UpdateOperation.create_field_index(field, index))
+        return shard, True
+    except Exception as e:  # the engine raises bare Exceptions
+        if "WouldBlock" in str(e):
+            raise Unavailable(f"the index at {path} is in use: an embedded index has one owner") from e
+        raise Unavailable(f"the index at {path} cannot be opened: {e}") from e
+
+
+def _translated(call: Callable[..., T], *args: Any) -> T:
+    try:
+        return call(*args)
+    except Exception as e:
+        # The engine's own errors are bare Exceptions; everything else is a fault of ours and stays what it is.
+        if type(e) is not Exception:
+            raise
+        raise Unavailable(f"the index failed: {e}") from e
+
+
+def _seq(entry: LogEntry) -> int:
+    if entry.memory.seq is None:
+        raise Internal("only entries that stand in the log (with their seq) can be indexed")
+    return entry.memory.seq

@@ -1,0 +1,106 @@
+"""The index: the searchable view of the log. What every engine behind it must do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal, Protocol, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from afterwit.schemas import LogEntry, Memory
+
+from .filters import IndexFilter
+
+Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
+
+_MEMORY: Final = msgspec.json.Decoder(Memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexQuery:
+    """What to look for. ``vector`` is the raw query vector of ``text`` (role query), or ``None`` for words alone."""
+
+    text: str
+    vector: NDArray[np.float32] | None
+    filter: IndexFilter
+    limit: int = 50
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory that was found, and how near it is.
+
+    ``semantic`` is the calibrated similarity (0…1), ``cosine`` that of the calibrated vectors; both are ``None`` where
+    the query or the memory has no vector. ``keyword`` is 0…1: the share of the query's weight in words that the
+    memory covers, against the best that any single memory does for each word.
+    """
+
+    id: str
+    semantic: float | None
+    keyword: float
+    cosine: float | None
+    seq: int
+    stored: bytes
+
+    @cached_property
+    def memory(self) -> Memory:
+        """The memory, decoded when first asked for."""
+        return _MEMORY.decode(self.stored)
+
+
+class Index(Protocol):
+    """Every method raises `Unavailable` when the engine is away, and never blocks the event loop."""
+
+    async def put(self, entries: Sequence[LogEntry]) -> None:
+        """Make these versions findable. ``memory.seq`` must be set; an older version never replaces a newer one.
+
+        A purged memory leaves nothing but its id, pool and seq, so that no older version can come back.
+        """
+        ...
+
+    async def search(self, query: IndexQuery) -> list[Hit]:
+        """At most ``query.limit`` candidates, best first by 0.7 · semantic + 0.3 · keyword.
+
+        Without a vector and without a single term, the newest that pass the filter.
+        """
+        ...
+
+    async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
+        """The newest (by ``occurred_at``) that pass the filter."""
+        ...
+
+    async def count(self, filter: IndexFilter) -> int:
+        """How many pass the filter."""
+        ...
+
+    async def counts_by_tier(self, filter: IndexFilter) -> dict[str, int]:
+        """How many of each tier pass the filter; tiers without any are left out."""
+        ...
+
+    async def counts_by_status(self, filter: IndexFilter) -> dict[str, int]:
+        """How many of each status pass the filter; statuses without any are left out."""
+        ...
+
+    async def mean_confidence(self, filter: IndexFilter) -> float | None:
+        """Mean confidence (to half a percent) of those that pass the filter; ``None`` if none does."""
+        ...
+
+    async def facet(self, field: Facet, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
+        """The most frequent values of a field and how many memories have them."""
+        ...
+
+    async def seqs(self, ids: Sequence[str]) -> dict[str, int]:
+        """The log sequence of the version that is findable, for those ids that are known (purged ones too)."""
+        ...
+
+    async def without_vector(self, limit: int) -> list[str]:
+        """Ids of memories that were indexed without a vector of this index's model."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of the engine."""
+        ...

