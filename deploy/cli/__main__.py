@@ -1,0 +1,5 @@
+"""`python -m afterwit.deploy.cli`: the `afterwit` command."""
+
+from . import main
+
+main()

@@ -1,0 +1,71 @@
+"""Tables for people: what was found, a memory's versions, ages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ...schemas import HistoryReply, RetrieveReply
+
+_LONGEST_VALUE: Final = 60
+_UNITS: Final = (("y", 365 * 86_400), ("mo", 30 * 86_400), ("d", 86_400), ("h", 3600), ("min", 60))
+
+
+def age(then: datetime, now: datetime | None = None) -> str:
+    """How long ago ``then`` was, in the largest unit that fits: ``3 d``."""
+    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    if seconds < 0:
+        return "to come"
+    for unit, length in _UNITS:
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit}"
+    return "now"
+
+
+def found(reply: RetrieveReply) -> list[RenderableType]:
+    """The items of a retrieval, best first, and what was wrong with it."""
+    parts: list[RenderableType] = []
+    if reply.items:
+        table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+        table.add_column("score", justify="right", no_wrap=True)
+        table.add_column("age", justify="right", no_wrap=True)
+        table.add_column("pool", no_wrap=True)
+        table.add_column("what", ratio=3, overflow="fold")
+        table.add_column("why", ratio=1, style="dim")
+        for item in reply.items:
+            memory = item.memory
+            what = Text(memory.content + (" …" if item.truncated else ""))
+            what.append(f"\n{memory.kind} by {memory.author}  {memory.id}", style="dim")
+            table.add_row(f"{item.score:.3f}", age(memory.occurred_at), memory.pool, what, Text(item.why))
+        parts.append(table)
+    if reply.no_answer:
+        parts.append("[yellow]Nothing here seems to answer that.[/]")
+    if reply.degraded:
+        parts.append(f"[yellow]Degraded: {', '.join(reply.degraded)} could not be asked.[/]")
+    return parts
+
+
+def versions(reply: HistoryReply) -> RenderableType:
+    """One row per version, oldest first."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("version", justify="right")
+    table.add_column("at", no_wrap=True)
+    table.add_column("by")
+    table.add_column("what changed", overflow="fold")
+    for version in reply.versions:
+        changes = Text("\n").join(
+            Text.assemble((name, "bold"), f": {_short(old)} → {_short(new)}")
+            for name, (old, new) in version.changes.items()
+        )
+        at = version.at.astimezone().isoformat(sep=" ", timespec="seconds")
+        table.add_row(str(version.version), at, version.actor, changes or Text("created", style="dim"))
+    return table
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value in (None, "", [], ()) else str(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

@@ -1,0 +1,1 @@
+"""Engines that run on one machine: their configuration and their programs."""
