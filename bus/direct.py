@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from ..schemas import Internal, Unavailable
+from . import names
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 BATCH: Final = 256
@@ -73,7 +74,7 @@ class Reader:
         self._stream = stream
         self._leader = leader
         self._timeout_s = timeout_s
-        self._direct = f"$JS.API.DIRECT.GET.{stream}"
+        self._direct = names.direct_get(stream)
 
     async def last(self, subject: str) -> Stored | None:
         """The newest message on ``subject``, which may hold wildcards."""
@@ -179,15 +180,15 @@ class Reader:
             case status:
                 raise Internal(f"reading {self._stream}: {status} {headers.get('Description')}")
 
-    async def _api(self, verb: str, query: dict[str, Any]) -> _ApiReply:
-        msg = await self._ask(Question(f"$JS.API.STREAM.{verb}.{self._stream}", msgspec.json.encode(query)))
+    async def _api(self, subject: str, query: dict[str, Any]) -> _ApiReply:
+        msg = await self._ask(Question(subject, msgspec.json.encode(query)))
         reply = msgspec.json.decode(msg.data, type=_ApiReply)
         if reply.error is not None and reply.error.err_code != _NO_MESSAGE:
             raise Unavailable(f"the stream {self._stream} cannot be read at present: {reply.error.description}")
         return reply
 
     async def _from_leader(self, query: dict[str, Any]) -> Stored | None:
-        message = (await self._api("MSG.GET", query)).message
+        message = (await self._api(names.leader_get(self._stream), query)).message
         if message is None:
             return None
         return Stored(message.subject, message.seq, base64.b64decode(message.data))
@@ -203,7 +204,7 @@ class Reader:
         """The subjects that hold messages and match ``pattern``, as the leader knows them."""
         found: set[str] = set()
         while True:
-            reply = await self._api("INFO", {"subjects_filter": pattern, "offset": len(found)})
+            reply = await self._api(names.stream_info(self._stream), {"subjects_filter": pattern, "offset": len(found)})
             page = (reply.state.subjects if reply.state else None) or {}
             found |= page.keys()
             if not page or len(found) >= reply.total:

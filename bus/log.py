@@ -14,13 +14,13 @@ from nats.aio.msg import Msg
 from ..schemas import Internal, LogEntry, TimedOut, TooLarge, Unavailable
 from ..schemas.codec import MSGPACK
 from . import names
+from ._publish import Ack, decode_ack
 from .connection import wait_connected
 from .direct import Reader, Stored
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _WRONG_LAST_SEQUENCE: Final = 10071
 _RETRY_PAUSE_S: Final = 0.05
-_SERVER_ERROR: Final = 500
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _decoder: Final = msgspec.msgpack.Decoder(LogEntry)
@@ -40,20 +40,6 @@ class LogRecord:
 
     entry: LogEntry
     seq: int
-
-
-class _AckError(msgspec.Struct):
-    code: int
-    err_code: int = 0
-    description: str = ""
-
-
-class _Ack(msgspec.Struct):
-    seq: int = 0
-    error: _AckError | None = None
-
-
-_ack_decoder: Final = msgspec.json.Decoder(_Ack)
 
 
 @dataclass(slots=True)
@@ -156,14 +142,14 @@ class Log:
             if isinstance(answer, NoAnswer):
                 append.doubtful = True
             elif not isinstance(answer, NobodyThere):
-                await self._settle(append, _ack_decoder.decode(answer.data))
+                await self._settle(append, decode_ack(answer.data))
 
-    async def _settle(self, append: _Append, ack: _Ack) -> None:
+    async def _settle(self, append: _Append, ack: Ack) -> None:
         if ack.error is None:
             append.result = ack.seq
         elif ack.error.err_code == _WRONG_LAST_SEQUENCE:
             append.result = await self._who_was_first(append) if append.doubtful else WrongLastSequence()
-        elif ack.error.code < _SERVER_ERROR:
+        elif not ack.error.passing:
             append.result = Unavailable(f"the log does not take the entry: {ack.error.description}")
         # else: a server that is starting or electing; the next attempt will tell
 

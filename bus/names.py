@@ -214,6 +214,11 @@ def leader_get(stream: str) -> str:
     return f"$JS.API.STREAM.MSG.GET.{stream}"
 
 
+def consumer_next(stream: str, consumer: str) -> str:
+    """Where a pull consumer is asked for messages."""
+    return f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+
+
 def stream_info(stream: str) -> str:
     """Where JetStream is asked about ``stream``."""
     return f"$JS.API.STREAM.INFO.{stream}"
