@@ -40,6 +40,19 @@ def test_every_setting_has_its_row_in_the_readme(setting: Setting, request: pyte
     assert (row[1] or "") == shown(setting.default)
 
 
+def test_every_variable_of_the_readme_is_known_to_the_code() -> None:
+    code = "".join(
+        path.read_text("utf-8")
+        for room in ("agents", "bus", "deploy", "memory_node", "tests")
+        for path in (ROOT / room).rglob("*.py")
+    )
+    variables = re.findall(r"^\| `(AFTERWIT_\w+)`", README, re.MULTILINE)
+    declared = {setting.variable for setting in SETTINGS}
+
+    assert len(variables) == len(set(variables))
+    assert [name for name in variables if name not in declared and f'"{name}"' not in code] == []
+
+
 def shown(default: object) -> str:
     match default:
         case None | () | msgspec.NODEFAULT:
