@@ -82,7 +82,7 @@ class BusClient:
             AfterwitError: what the node answered, or that none did.
         """
         answer = await self._requester.call(self.agent, op, request, timeout_s=timeout_s)
-        return cast(R, answer)
+        return cast("R", answer)
 
 
 @asynccontextmanager

@@ -56,7 +56,7 @@ def cli() -> None:
 
     Settings come from options, then from AFTERWIT_… variables. The data directory is ~/.afterwit unless --data-dir
     or AFTERWIT_DATA_DIR names another.
-    """
+    """  # noqa: D301  # \\b is click's sign for a paragraph that stays as it is
 
 
 def main() -> None:
