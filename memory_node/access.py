@@ -27,7 +27,7 @@ class Access:
         """Every pool that ``agent`` may read, with its role; its private pool first, then by name."""
         grants = await self._registry.grants_of(agent)
         shared: dict[str, Role] = {pool: grants[pool].role for pool in sorted(grants)}
-        return {private_pool(agent): "owner"} | shared
+        return {private_pool(agent): "owner", **shared}
 
     async def readable(self, agent: str, wanted: Iterable[str] = ()) -> tuple[str, ...]:
         """The pools to look in: those ``wanted``, or all that ``agent`` may read.

@@ -14,7 +14,7 @@ from typing import Final
 from nats.aio.msg import Msg
 
 from ..bus.dead_letters import DeadLetters
-from ..bus.log import record_of
+from ..bus.log import Log, record_of
 from ..bus.notices import Notices
 from ..schemas import AfterwitError, LogEntry, Notice, Unavailable
 from .index import Index
@@ -23,7 +23,21 @@ from .window import Window
 logger = logging.getLogger(__name__)
 
 MAX_DELIVERIES: Final = 8
-_RETRY_DELAY_S: Final = 1.0
+"""A single entry that fails so often, for another reason than an engine that is away, is given up."""
+
+
+async def fill(index: Index, log: Log, *, batch: int = 256) -> int:
+    """Put the whole log into a new index, oldest first; answers how many entries. Nobody is notified: nothing changed."""
+    count = 0
+    entries: list[LogEntry] = []
+    async for record in log.replay():
+        entries.append(record.entry)
+        if len(entries) == batch:
+            await index.put(entries)
+            count += len(entries)
+            entries = []
+    await index.put(entries)
+    return count + len(entries)
 
 
 def notice_of(entry: LogEntry) -> Notice:
@@ -53,17 +67,23 @@ class Indexer:
         self._dead = dead
 
     async def handle(self, messages: list[Msg]) -> None:
-        """Make a batch visible and ack it."""
+        """Make a batch visible and ack it. What is raised brings the batch back later (see `consume`)."""
         entries = await self._decoded(messages)
         if not entries:
             return
         try:
             await self.make_visible([entry for _, entry in entries])
+        except Unavailable:
+            raise  # the engine is away: nothing is wrong with the entries
         except AfterwitError as e:
-            if len(entries) > 1 and not isinstance(e, Unavailable):
-                await self._one_by_one([message for message, _ in entries])
+            if len(entries) > 1:  # find out which entry it was
+                for message, _ in entries:
+                    await self.handle([message])
                 return
-            await self._later_or_never([message for message, _ in entries], e)
+            ((message, _),) = entries
+            if message.metadata.num_delivered < MAX_DELIVERIES:
+                raise
+            await self._bury(message, str(e))
             return
         for message, _ in entries:
             await message.ack()
@@ -81,19 +101,6 @@ class Indexer:
             except AfterwitError as e:
                 await self._bury(message, str(e))
         return entries
-
-    async def _one_by_one(self, messages: list[Msg]) -> None:
-        """A batch failed, and not because the engine is away: find out which entry it was."""
-        for message in messages:
-            await self.handle([message])
-
-    async def _later_or_never(self, messages: list[Msg], error: AfterwitError) -> None:
-        for message in messages:
-            if isinstance(error, Unavailable) or message.metadata.num_delivered < MAX_DELIVERIES:
-                logger.warning("log entry %d waits: %s", message.metadata.sequence.stream, error)
-                await message.nak(delay=_RETRY_DELAY_S)
-            else:
-                await self._bury(message, str(error))
 
     async def _bury(self, message: Msg, reason: str) -> None:
         logger.error("log entry %d goes to the dead letters: %s", message.metadata.sequence.stream, reason)

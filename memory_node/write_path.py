@@ -10,22 +10,17 @@ import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final
 
-import numpy as np
 from msgspec.structs import replace
 
 from ..bus.log import Log
 from ..schemas import Embedding, LogEntry, Memory, Unavailable
 from ..schemas.words import Change
-from .index import Index
+from .index import Index, embedded_text, embedding
 from .inference import EmbeddingClient, Priority
 from .visibility import Visibility, Watch
 
 logger = logging.getLogger(__name__)
-
-RECIPE: Final = "content/1"
-"""How the embedded text is made: the memory's content as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +35,14 @@ class Draft:
     request_digest: str | None = None
     embedding: Embedding | None = None
 
-    def entry(self, embedding: Embedding | None) -> LogEntry:
+    def entry(self, vector: Embedding | None) -> LogEntry:
         """The log entry of this draft."""
         return LogEntry(
             memory=self.memory,
             change=self.change,
             actor=self.actor,
             reason=self.reason,
-            embedding=embedding,
+            embedding=vector,
             request_digest=self.request_digest,
         )
 
@@ -75,7 +70,7 @@ class WritePath:
         with ExitStack() as stack:
             watches = [stack.enter_context(self._visibility.watch(draft.memory.id)) for draft in drafts] if wait else []
             results = await self._log.append_many(
-                [(draft.entry(embedding), draft.expected_seq) for draft, embedding in zip(drafts, embeddings, strict=True)]
+                [(draft.entry(vector), draft.expected_seq) for draft, vector in zip(drafts, embeddings, strict=True)]
             )
             memories = [
                 result if isinstance(result, Exception) else replace(draft.memory, seq=result)
@@ -123,11 +118,11 @@ class WritePath:
         if not missing:
             return embeddings
         try:
-            vectors = await self._embeddings.embed([drafts[i].memory.content for i in missing], "passage", priority=priority)
+            texts = [embedded_text(drafts[i].memory) for i in missing]
+            vectors = await self._embeddings.embed(texts, "passage", priority=priority)
         except Unavailable as e:
             logger.warning("%d memories go in without an embedding: %s", len(missing), e)
             return embeddings
         for i, vector in zip(missing, vectors, strict=True):
-            values = np.asarray(vector, dtype="<f2").tobytes()
-            embeddings[i] = Embedding(model=self._embeddings.model, recipe=RECIPE, values=values)
+            embeddings[i] = embedding(self._embeddings.model, vector)
         return embeddings

@@ -179,7 +179,7 @@ class Changing:
         frontier = list(known)
         pools = await self._access.readable(agent)
         while frontier:
-            derived = IndexFilter(pools=pools, derived_from=tuple(frontier), statuses_hidden=frozenset({"archived", "purged"}))
+            derived = IndexFilter(pools=pools, derived_from=tuple(frontier), statuses_hidden=frozenset({"archived"}))
             frontier = [m.id for m in await self._index.find(derived, limit=MAX_SELECTED) if m.id not in known]
             known.update(frontier)
             found += frontier

@@ -21,7 +21,7 @@ from ...schemas import (
     Pools,
     PoolsReply,
 )
-from ...schemas.words import TIERS, Role
+from ...schemas.words import HIDDEN, TIERS, Role
 from ..access import Access, no_such_pool
 from ..index import Index, IndexFilter
 
@@ -86,17 +86,22 @@ class Pooling:
         if not await self._access.may_read(caller.agent, request.pool):
             no_such_pool(request.pool)
         health = await self._health(request.pool)
+        visible = IndexFilter(pools=(request.pool,), statuses_hidden=HIDDEN, valid_at=self._clock(), clearance=())
+        newest = await self._index.find(visible, request.newest) if request.newest else []
+        tags = await self._index.facet("tags", visible, request.tags) if request.tags else []
         return HealthReply(
             pool=request.pool,
             active=health.active,
             archived_share=health.archived_share,
             mean_confidence=health.mean_confidence,
             open_conflicts=health.open_conflicts,
+            newest=tuple(newest),
+            tags=tuple(tag for tag, _ in tags),
         )
 
     async def _info(self, pool: str, role: Role) -> PoolInfo:
         record = await self._registry.get(pool) if pool.startswith("shared/") else None
-        by_tier = await self._index.counts("tier", IndexFilter(pools=(pool,)))
+        by_tier = await self._index.counts_by_tier(IndexFilter(pools=(pool,), statuses_hidden=HIDDEN))
         return PoolInfo(
             pool=pool,
             role=role,
@@ -106,13 +111,13 @@ class Pooling:
         )
 
     async def _health(self, pool: str) -> PoolHealth:
-        everything = IndexFilter(pools=(pool,), statuses_hidden=frozenset({"purged"}), clearance=None, valid_at=None)
-        by_status = await self._index.counts("status", everything)
+        everything = IndexFilter(pools=(pool,))
+        by_status = await self._index.counts_by_status(everything)
         total = sum(by_status.values())
         return PoolHealth(
             active=by_status.get("active", 0),
             archived_share=round(by_status.get("archived", 0) / total, 4) if total else 0.0,
-            mean_confidence=await self._index.mean_confidence(pool),
+            mean_confidence=await self._index.mean_confidence(IndexFilter(pools=(pool,), statuses_hidden=HIDDEN)),
             open_conflicts=by_status.get("disputed", 0),
         )
 

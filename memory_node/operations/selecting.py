@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Final
 
 from ...schemas import Where
-from ...schemas.words import HIDDEN
 from ..access import Access
 from ..index import Index, IndexFilter
 
@@ -19,20 +18,7 @@ async def index_filter(access: Access, agent: str, where: Where, now: datetime) 
     Raises:
         NotFound: ``where`` names a pool that is not there for ``agent``.
     """
-    return IndexFilter(
-        pools=await access.readable(agent, where.pools),
-        tier=where.tier,
-        kind=where.kind,
-        time_range=where.time_range,
-        entities=where.entities,
-        tags=where.tags,
-        task_type=where.task_type,
-        session_id=where.session_id,
-        min_confidence=where.min_confidence,
-        clearance=where.clearance,
-        statuses_hidden=frozenset({"purged"}) if where.include_archived else HIDDEN,
-        valid_at=None if where.include_archived else now,
-    )
+    return IndexFilter.of(where, pools=await access.readable(agent, where.pools), valid_at=now)
 
 
 async def selected(index: Index, access: Access, agent: str, where: Where, now: datetime) -> list[str]:

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 
 import msgspec
 from msgspec.structs import replace
+from nats.js import JetStreamContext
 
-from ...bus.ingest import IngestQueue
+from ...bus import ingest
 from ...bus.log import Log, LogRecord, WrongLastSequence
 from ...bus.rpc import Caller
 from ...schemas import (
@@ -25,8 +26,8 @@ from ...schemas import (
     StoreManyReply,
     StoreReply,
     StoreResult,
+    codec,
 )
-from ...schemas import codec
 from ...schemas.uris import memory_uri
 from ...schemas.words import TRUST_OF_SOURCE, Ack
 from ..access import Access, private_pool
@@ -81,14 +82,14 @@ class Storing:
         guard: Guard,
         log: Log,
         write_path: WritePath,
-        queue: IngestQueue,
+        js: JetStreamContext,
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
         self._guard = guard
         self._log = log
         self._write_path = write_path
-        self._queue = queue
+        self._js = js
         self._clock = clock
 
     async def store(self, caller: Caller, request: Store) -> StoreReply:
@@ -183,7 +184,7 @@ class Storing:
 
     async def _enqueue(self, agent: str, items: Sequence[Item]) -> None:
         """Put checked items into the ingest stream. The key carries the id that was promised."""
-        await asyncio.gather(*(self._queue.publish(agent, item.pool, item.request) for item in items))
+        await asyncio.gather(*(ingest.publish(self._js, agent, item.pool, item.request) for item in items))
 
     def _draft(self, agent: str, item: Item, content: str, causes: dict[str, LogRecord]) -> Draft:
         request, now = item.request, self._clock()

@@ -87,8 +87,8 @@ class ValkeyWindow:
         """The session's newest memories in the order of their turns."""
         memories, turns, _ = _keys(agent, session_id)
         try:
-            ids = await self._redis.zrange(turns, 0, -1)
-            payloads = await self._redis.hmget(memories, ids) if ids else []
+            ids: list[bytes] = await self._redis.zrange(turns, 0, -1)  # type: ignore[assignment]  # without scores
+            payloads: list[bytes | None] = await self._redis.hmget(memories, ids) if ids else []  # type: ignore[assignment]
         except RedisError as e:
             self._state = "away"
             raise Unavailable(f"the windows cannot be read now: {e}") from e
