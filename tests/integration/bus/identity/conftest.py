@@ -1,0 +1,115 @@
+"""A NATS server configured as on one machine, and the parts' connections to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nats
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from afterwit.bus import names
+from afterwit.bus.connection import Credentials, connect
+from afterwit.bus.identity import Agents, PoolRegistry, serve_callout
+from afterwit.bus.streams import ensure_streams
+from afterwit.deploy.engines.nats import NatsCredentials, make_credentials, nats_config
+from tests.engines.nats_server import NatsServer
+
+
+@dataclass
+class Bus:
+    """A server, and ways in."""
+
+    server: NatsServer
+    credentials: NatsCredentials
+    secrets: Path
+
+    async def part(self, name: str, inbox_prefix: str | None = None) -> Client:
+        """A connection of one of our parts."""
+        credentials = Credentials.from_file(self.secrets / f"{name}.json")
+        return await connect(self.server.url, name=name, credentials=credentials, inbox_prefix=inbox_prefix)
+
+
+@dataclass
+class Agent:
+    """A plain nats-py client with an agent's token, and what the server told it."""
+
+    nc: Client
+    errors: list[str] = field(default_factory=list)
+    reconnects: int = 0
+
+
+Connecting = Callable[..., Awaitable[Agent]]
+
+
+@pytest.fixture
+def bus(no_leaks: None, tmp_path: Path) -> Iterator[Bus]:
+    """The server runs; nobody is connected."""
+    secrets = tmp_path / "credentials"
+    credentials = make_credentials(secrets)
+    server = NatsServer(tmp_path / "nats")
+    server._extra = nats_config(
+        host="127.0.0.1", port=server.port, store_dir=tmp_path / "nats", credentials=credentials
+    )
+    with server:
+        yield Bus(server, credentials, secrets)
+
+
+@pytest_asyncio.fixture
+async def node(no_leaked_tasks: None, bus: Bus) -> AsyncIterator[Client]:
+    """A node's connection; all streams are there."""
+    nc = await bus.part("node")
+    await ensure_streams(nc.jetstream())
+    yield nc
+    await nc.close()
+
+
+@pytest.fixture
+def agents(node: Client) -> Agents:
+    return Agents(node)
+
+
+@pytest.fixture
+def pools(node: Client) -> PoolRegistry:
+    return PoolRegistry(node)
+
+
+@pytest_asyncio.fixture
+async def callout(bus: Bus, agents: Agents, pools: PoolRegistry) -> AsyncIterator[None]:
+    """Agents can connect."""
+    async with serve_callout(bus.server.url, bus.secrets / "callout.json", agents, pools):
+        yield
+
+
+@pytest_asyncio.fixture
+async def connect_agent(bus: Bus, callout: None) -> AsyncIterator[Connecting]:
+    """Connects with a token as the contract tells services to."""
+    async with AsyncExitStack() as stack:
+
+        async def connect_with(token: str, agent: str) -> Agent:
+            connected = Agent(Client())
+
+            async def on_error(error: Exception) -> None:
+                connected.errors.append(str(error))
+
+            async def on_reconnect() -> None:
+                connected.reconnects += 1
+
+            connected.nc = await nats.connect(
+                bus.server.url,
+                token=token,
+                inbox_prefix=names.inbox(agent),
+                error_cb=on_error,
+                reconnected_cb=on_reconnect,
+                reconnect_time_wait=0.05,  # type: ignore[arg-type]  # only ever given to sleep()
+                max_reconnect_attempts=5,
+                connect_timeout=10,
+            )
+            stack.push_async_callback(connected.nc.close)
+            return connected
+
+        yield connect_with
