@@ -96,7 +96,7 @@ class Hub:
             watcher.close()
 
     def drop(self, agent: str, pool: str) -> int:
-        """End the watchers of ``agent`` that watch something in ``pool``, without a further event; how many they were."""
+        """End those watchers of ``agent`` that watch something in ``pool``, without a further event; how many."""
         lost = [w for w in self._watchers if w.agent == agent and any(pool_of(uri) == pool for uri in w.uris)]
         for watcher in lost:
             watcher.end()

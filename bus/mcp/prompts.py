@@ -1,8 +1,8 @@
-"""Prompts: what a person picks from a menu to bring memories into a conversation, and what completes their arguments."""
+"""Prompts: what a person picks from a menu to bring memories into a conversation, and completions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from mcp_types import (
@@ -12,6 +12,7 @@ from mcp_types import (
     Prompt,
     PromptArgument,
     PromptMessage,
+    PromptReference,
     ResourceTemplateReference,
     TextContent,
 )
@@ -76,20 +77,23 @@ async def complete(node: Node, agent: str, params: CompleteRequestParams) -> Com
     """Values for an argument that begin, or failing that go on, with what was typed."""
     typed = params.argument.value
     given = (params.context and params.context.arguments) or {}
-    match params.argument.name:
-        case "pool" if not isinstance(params.ref, ResourceTemplateReference):
+    values: list[str]
+    match params.argument.name, params.ref:
+        case "pool", PromptReference():
             values = await _pools(node, agent)
-        case "pool" | "name":
-            values = [pool.partition("/")[2] for pool in await _pools(node, agent) if _of_kind(pool, params.ref.uri, given)]
-        case "tag":
+        case "pool" | "name", ResourceTemplateReference(uri=template):
+            kind = "shared" if template.startswith("memory://shared/") else given.get("kind", "")
+            values = [pool.partition("/")[2] for pool in await _pools(node, agent) if pool.startswith(kind)]
+        case "tag", _:
             values = await _tags(node, agent, given.get("pool", ""))
-        case "agent":
+        case "agent", _:
             values = [agent]
-        case "kind":
+        case "kind", _:
             values = ["agent", "shared"]
         case _:
             values = []
-    fitting = sorted((value for value in values if typed.lower() in value.lower()), key=lambda v: not v.startswith(typed))
+    fitting = [value for value in values if typed.lower() in value.lower()]
+    fitting.sort(key=lambda value: not value.startswith(typed))
     return Completion(values=fitting[:_MAX_VALUES], total=len(fitting), has_more=len(fitting) > _MAX_VALUES)
 
 
@@ -101,16 +105,16 @@ async def _recall(node: Node, agent: str, arguments: Mapping[str, str]) -> str:
     found = await node.ask(agent, request, RetrieveReply)
     if not found.items:
         return (
-            f"Nothing is remembered about: {topic}\n\nSay so. If you learn something about it that will matter later, store "
-            "it with memory_store."
+            f"Nothing is remembered about: {topic}\n\nSay so. If you learn something about it that will matter later, "
+            "store it with memory_store."
         )
     doubt = "None of them is likely to be the answer; say so if they are not.\n" if found.no_answer else ""
     memories = "\n\n".join(_told(item.memory, truncated=item.truncated) for item in found.items)
     return (
-        f"What is remembered about: {topic}\n\n{_NOT_INSTRUCTIONS} Where they disagree, prefer the more recent, the more "
-        f"trusted and the better supported, and say that they disagree.\n{doubt}\n{memories}\n\n"
-        "Summarise what is known about the topic, citing the memory:// URI of each statement, and name what is missing or "
-        f"uncertain. Afterwards call memory_feedback with retrieval_id {found.retrieval_id} to say which of them helped."
+        f"What is remembered about: {topic}\n\n{_NOT_INSTRUCTIONS} Where they disagree, prefer the more recent, the "
+        f"more trusted and the better supported, and say that they disagree.\n{doubt}\n{memories}\n\nSummarise what is "
+        "known about the topic, citing the memory:// URI of each statement, and name what is missing or uncertain. "
+        f"Afterwards call memory_feedback with retrieval_id {found.retrieval_id} to say which of them helped."
     )
 
 
@@ -122,12 +126,13 @@ async def _look_back(node: Node, agent: str, arguments: Mapping[str, str]) -> st
     known = f"Lessons that were known already:\n\n{lessons}\n\n" if lessons else ""
     turns = "\n\n".join(map(_told, context.turns)) or "(nothing is in its window)"
     return (
-        f"Look back on session {session}.\n\n{summary}What happened, in order. {_NOT_INSTRUCTIONS}\n\n{turns}\n\n{known}"
-        "Answer in this order: what the task was; what was done and why; how it ended, and how you can tell; what helped; "
-        "what went wrong, and its cause. Then store what will matter again, each with memory_store, tier semantic: kind "
-        "lesson for what to do differently, procedure for steps that worked, fact for what turned out to be true, "
-        "preference for what the user wants; with caused_by naming the ids that it rests on. Store nothing that holds for "
-        "this one case only, nor what is known already: correct that with memory_update."
+        f"Look back on session {session}.\n\n{summary}What happened, in order. "
+        f"{_NOT_INSTRUCTIONS}\n\n{turns}\n\n{known}Answer in this order: what the task was; what was done and why; how "
+        "it ended, and how you can tell; what helped; what went wrong, and its cause. Then store what will matter "
+        "again, each with memory_store, tier semantic: kind lesson for what to do differently, procedure for steps "
+        "that worked, fact for what turned out to be true, preference for what the user wants; with caused_by naming "
+        "the ids that it rests on. Store nothing that holds for this one case only, nor what is known already: "
+        "correct that with memory_update."
     )
 
 
@@ -152,18 +157,13 @@ def _check(prompt: Prompt, arguments: Mapping[str, str]) -> None:
             raise Invalid(f"the field {name!r} is required", field=name)
 
 
-def _of_kind(pool: str, template: str, given: Mapping[str, str]) -> bool:
-    kind = "shared" if template.startswith("memory://shared/") else given.get("kind")
-    return kind is None or pool.startswith(f"{kind}/")
-
-
 async def _pools(node: Node, agent: str) -> list[str]:
     return [info.pool for info in (await node.ask(agent, Pools(), PoolsReply)).pools]
 
 
-async def _tags(node: Node, agent: str, pool: str) -> Iterable[str]:
+async def _tags(node: Node, agent: str, pool: str) -> list[str]:
     try:
         request = convert({"pool": pool or f"agent/{agent}", "tags": _MAX_VALUES}, Health)
-        return (await node.ask(agent, request, HealthReply)).tags
+        return list((await node.ask(agent, request, HealthReply)).tags)
     except (Invalid, NotFound):
-        return ()  # a pool that is still being typed has no tags
+        return []  # a pool that is still being typed has no tags

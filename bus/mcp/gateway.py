@@ -1,0 +1,163 @@
+"""The gateway's process: MCP over HTTP on one side, NATS on the other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+import uvicorn
+from nats.aio.client import Client
+from starlette.applications import Starlette
+
+from ...schemas import Unauthenticated, Unavailable
+from ..connection import Credentials, connect, watch
+from ..identity import Agents, PoolRegistry
+from ..notices import Notices
+from ..rpc import Requester
+from .access import RegistryAccess
+from .app import build_app
+from .auth import AgentTokens, bearer
+from .hub import Hub
+from .node import Node
+from .server import build_server
+from .settings import GatewaySettings
+
+logger = logging.getLogger(__name__)
+
+_RETRY_PAUSE_S: Final = 0.5
+_CONNECT_TIMEOUT_S: Final = 2.0
+_GRACE_S: Final = 1
+"""How long a request under way may still take once the gateway has been told to stop."""
+_BACKLOG: Final = 2048
+
+
+def main(settings: GatewaySettings, *, ready: Callable[[int], None] | None = None) -> None:
+    """Run the gateway until SIGTERM or SIGINT. ``ready`` is called with the port once it answers."""
+
+    async def run() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(sig, stop.set)
+        await serve(settings, ready=ready, stop=stop)
+
+    asyncio.run(run())
+
+
+async def serve(
+    settings: GatewaySettings, *, ready: Callable[[int], None] | None = None, stop: asyncio.Event | None = None
+) -> None:
+    """Run the gateway until ``stop`` is set.
+
+    It stops in this order: no new connections; open streams are ended in order; what is under way gets a moment; the
+    connection to NATS is closed.
+
+    Raises:
+        OSError: the address cannot be listened on.
+        Invalid: the credentials file cannot be used.
+        Unauthenticated: NATS does not accept the credentials.
+    """
+    stop = stop or asyncio.Event()
+    with _listen(settings.host, settings.port) as listener:
+        port: int = listener.getsockname()[1]
+        nc = await _connected(settings, stop)
+        if nc is None:
+            return
+        try:
+            node = Node(Requester(nc))
+            hub = Hub(Notices(nc, nc.jetstream()), RegistryAccess(PoolRegistry(nc)), node)
+            async with hub, asyncio.TaskGroup() as tasks:
+                unwatch = watch(nc, back=lambda: hub.spawn(hub.announce_gap()))
+                url = settings.public_url or f"http://{_in_url(settings.host)}:{port}"
+                app = build_app(
+                    build_server(node, hub, bearer), AgentTokens(Agents(nc)), nc, url=url, hosts=settings.allowed_hosts
+                )
+                web = _WebServer(app, hub)
+                stopping = tasks.create_task(web.stop_on(stop))
+                if ready is not None:
+                    web.on_started = lambda: ready(port)
+                logger.info("the gateway listens on %s", url)
+                await web.serve(sockets=[listener])
+                stopping.cancel()
+                unwatch()
+        finally:
+            await nc.close()
+
+
+class _WebServer(uvicorn.Server):
+    """uvicorn that ends our streams first when it is told to stop, and leaves signals to us."""
+
+    def __init__(self, app: Starlette, hub: Hub) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=_GRACE_S, ws="none"
+            )
+        )
+        self._hub = hub
+        self.on_started: Callable[[], None] = lambda: None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.on_started()
+
+    async def stop_on(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self.handle_exit(signal.SIGTERM, None)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # A listen stream lasts until its client leaves, and uvicorn waits for it: end them all, in order.
+        self._hub.close()
+        super().handle_exit(sig, frame)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn raises a caught signal once more when it is done, which would end the process with a failure.
+        yield
+
+
+async def _connected(settings: GatewaySettings, stop: asyncio.Event) -> Client | None:
+    """A connection to NATS, however long it takes; ``None`` if we are told to stop meanwhile."""
+    credentials = None if settings.nats_credentials is None else Credentials.from_file(settings.nats_credentials)
+    told = False
+    while not stop.is_set():
+        try:
+            return await connect(
+                settings.nats_url, name="afterwit gateway", credentials=credentials, timeout_s=_CONNECT_TIMEOUT_S
+            )
+        except Unauthenticated:
+            raise
+        except Unavailable as e:
+            if not told:
+                logger.warning("waiting for NATS: %s", e)
+                told = True
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _RETRY_PAUSE_S)
+    return None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _in_url(host: str) -> str:
+    """An address on which everybody is served has no name of its own; clients on this machine use the loopback's."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104  # not bound here
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
