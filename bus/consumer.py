@@ -31,6 +31,7 @@ _SILENCE_S: Final = 2.5 * _HEARTBEAT_S
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0
 _NAK_DELAY_S: Final = 1.0
+_LEAVE_S: Final = 5.0
 _SECOND_NS: Final = 1_000_000_000
 
 log = logging.getLogger(__name__)
@@ -212,7 +213,12 @@ class _Loop:
 
     async def _leave(self, subscription: Subscription) -> None:
         try:
-            await subscription.unsubscribe()
-            await self._give_back(self._waiting)
-        except nats.errors.Error as e:
+            async with asyncio.timeout(_LEAVE_S):
+                if self._nc.is_connected:
+                    # What the server has sent by now comes in, to be given back.
+                    await subscription.drain()  # type: ignore[no-untyped-call]  # nats-py 2.16 leaves it untyped
+                else:
+                    await subscription.unsubscribe()
+                await self._give_back(self._waiting)
+        except (nats.errors.Error, TimeoutError) as e:
             log.info("leaving the consumer %s of %s: %s", self._config.durable_name, self._stream, e)
