@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from typing import Any
 from urllib.parse import urlsplit
@@ -40,12 +39,13 @@ async def node_answers(nc: Nats, pid: int) -> bool:
             if message.headers and message.headers.get("Status") == "503":
                 return False
             metadata = msgspec.json.decode(message.data).get("metadata") or {}
-            if metadata.get("pid") == str(pid) and metadata.get("host") == socket.gethostname():
+            if (metadata.get("pid"), metadata.get("host")) == (str(pid), socket.gethostname()):
                 return True
     except (NatsTimeout, NoRespondersError):
         return False
     finally:
-        await replies.unsubscribe()
+        if not nc.is_closed:
+            await replies.unsubscribe()
 
 
 async def gateway_health(url: str) -> tuple[int, dict[str, Any]]:
@@ -82,8 +82,3 @@ async def _first_bytes(host: str, port: int, send: bytes, count: int) -> bytes:
         return e.partial
     finally:
         writer.close()
-
-
-def process_metadata() -> dict[str, str]:
-    """What a memory node says about itself, so that `node_answers` knows it from its like."""
-    return {"pid": str(os.getpid()), "host": socket.gethostname()}

@@ -13,7 +13,6 @@ If this process dies, by whatever signal, the children die with it (`tether`).
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import sys
@@ -26,8 +25,6 @@ from typing import Final, Literal, Self
 
 from ..schemas import Unavailable
 from .logs import rotate, tail
-
-_log = logging.getLogger(__name__)
 
 _FIRST_BACK_OFF_S: Final = 0.1
 _LONGEST_BACK_OFF_S: Final = 10.0
@@ -55,9 +52,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to a part. ``pid`` is the process that it happened to."""
+    """What happened to a part. ``pid`` is the process that it happened to; ``failed`` is a restart that did not work."""
 
-    what: Literal["ready", "died", "restarting", "stopped"]
+    what: Literal["ready", "died", "restarting", "failed", "stopped"]
     part: Part
     pid: int
     detail: str = ""
@@ -208,7 +205,7 @@ class _Child:
             except (Unavailable, OSError) as e:
                 if self._stopping.is_set():
                     return
-                _log.error("%s", e)
+                self._on_event(Event("failed", self.part, self.pid or 0, str(e)))
                 self._signal(signal.SIGKILL)
 
     async def stop(self) -> None:
@@ -224,7 +221,6 @@ class _Child:
                 async with asyncio.timeout(self.part.stop_timeout_s):
                     await process.wait()
             except TimeoutError:
-                _log.warning("%s did not stop within %g s: killed", self.part.name, self.part.stop_timeout_s)
                 self._signal(signal.SIGKILL)
                 await process.wait()
         self._on_event(Event("stopped", self.part, process.pid, _how_it_ended(process.returncode or 0)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine
@@ -28,6 +29,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*, as_json: bool, **arguments: Any) -> None:
         output = Output(json=as_json)
+        for library in ("afterwit", "nats"):  # what they log is for parts that keep a log: here errors are told
+            logging.getLogger(library).addHandler(logging.NullHandler())
         try:
             function(output, **arguments)
         except AfterwitError as e:

@@ -10,7 +10,7 @@ from .output import Output
 if TYPE_CHECKING:
     from ..ready import Ready
 
-_STYLE = {"ready": "green", "died": "bold red", "restarting": "yellow", "stopped": "dim"}
+_STYLE = {"ready": "green", "died": "bold red", "restarting": "yellow", "failed": "bold red", "stopped": "dim"}
 
 
 class Telling:
@@ -25,9 +25,10 @@ class Telling:
         """Something happened to a part."""
         if self._output.json:
             return
-        detail = f" ({event.detail})" if event.detail and event.what == "died" else ""
+        detail = f" {event.detail}" if event.what in ("died", "failed") else ""
         style = _STYLE[event.what]
-        self._aside.print(f"[{style}]{event.what:>10}[/]  {event.part.name}  [dim]process {event.pid}{detail}[/]")
+        self._aside.print(f"[{style}]{event.what:>10}[/]  {event.part.name}  [dim]process {event.pid}[/]", end="")
+        self._aside.print(detail, style="dim", markup=False, soft_wrap=True)
 
     def ready(self, ready: Ready) -> None:
         """All is up. With ``--json`` each new state is a line; people see the panel once."""

@@ -13,8 +13,8 @@ import sys
 
 from afterwit.bus import names
 from afterwit.bus.connection import Credentials, connect
+from afterwit.bus.rpc import process_metadata
 from afterwit.bus.streams import ensure_streams
-from afterwit.deploy.probes import process_metadata
 
 
 async def node() -> None:
