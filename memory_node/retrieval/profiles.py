@@ -58,7 +58,7 @@ PROFILES: Final = {
     for profile in (
         Profile(
             name="hybrid",
-            weights={"semantic": 0.7, "keyword": 0.3},
+            weights={"semantic": 0.5, "keyword": 0.5},
             effects={"recency": 0.1, "trust": 0.2},
             decay_per_day=0.99,
         ),
