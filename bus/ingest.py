@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from nats.aio.client import Client
 from nats.js import JetStreamContext
@@ -14,6 +14,8 @@ from ._publish import publish_acked
 from .connection import client_of
 from .mailbox import Question
 
+_TIMEOUT_S: Final = 10.0
+
 
 async def publish(js: JetStreamContext, agent: str, pool: str, request: Store) -> None:
     """Hand ``request`` over: when this returns it is safe, and will be stored or answered with a rejection.
@@ -23,7 +25,7 @@ async def publish(js: JetStreamContext, agent: str, pool: str, request: Store) -
         TimedOut: it may have been. Repeating it is safe if the request has an idempotency key.
     """
     message = Question(names.ingest(agent, pool), encode(request), {names.CONTENT_TYPE: JSON})
-    await publish_acked(client_of(js), [message])
+    await publish_acked(client_of(js), [message], timeout_s=_TIMEOUT_S)
 
 
 async def reject(nc: Client, agent: str, error: AfterwitError | ErrorBody, item: Any) -> None:

@@ -1,0 +1,110 @@
+"""Connections to a real server that comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from afterwit.bus.connection import Credentials, connect, wait_connected, watch
+from afterwit.schemas import Invalid, Unauthenticated, Unavailable
+from tests.engines.nats_server import NatsServer
+from tests.engines.ports import free_port
+from tests.engines.waiting import wait_until
+
+USERS = 'authorization { users: [{ user: "node", password: "secret" }] }'
+
+
+async def test_nobody_listening_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="is it running"):
+        await connect(f"nats://127.0.0.1:{free_port()}", name="test", timeout_s=0.5)
+
+
+async def test_wrong_credentials_are_told_at_once(no_leaks: None, tmp_path: Path) -> None:
+    with NatsServer(tmp_path / "nats", extra=USERS) as server:
+        with pytest.raises(Unauthenticated):
+            await connect(server.url, name="test", credentials=Credentials(user="node", password="wrong"))
+        with pytest.raises(Unauthenticated):
+            await connect(server.url, name="test")
+        file = tmp_path / "node.json"
+        file.write_text(json.dumps({"user": "node", "password": "secret"}))
+        nc = await connect(server.url, name="test", credentials=Credentials.from_file(file))
+        await nc.flush()
+        await nc.close()
+
+
+async def test_a_connection_comes_back_and_says_so(nats_server: NatsServer, nc: Client) -> None:
+    events: list[str] = []
+
+    def fail() -> None:
+        raise RuntimeError("a watcher that fails must not end reconnecting")
+
+    watch(nc, gone=fail, back=fail)
+    end = watch(nc, gone=lambda: events.append("gone"), back=lambda: events.append("back"))
+    heard: list[bytes] = []
+
+    async def hear(msg: object) -> None:
+        heard.append(msg.data)  # type: ignore[attr-defined]
+
+    await nc.subscribe("topic", cb=hear)
+    for n in range(1, 4):
+        await asyncio.to_thread(nats_server.kill)
+        await wait_until(lambda n=n: events.count("gone") == n, description="the loss is noticed")
+        with pytest.raises(Unavailable):
+            await wait_connected(nc, 0.05)
+        await asyncio.to_thread(nats_server.start)
+        await wait_connected(nc, 10.0)
+        await wait_until(lambda n=n: events.count("back") == n, description="the return is told")
+    await nc.publish("topic", b"still here")
+    await wait_until(lambda: heard == [b"still here"], description="subscriptions are there again")
+    end()
+    await asyncio.to_thread(nats_server.restart)
+    await wait_connected(nc, 10.0)
+    assert events.count("gone") == 3
+
+
+async def test_closing_works_while_the_server_is_away(nats_server: NatsServer) -> None:
+    nc = await connect(nats_server.url, name="other")
+    await nc.subscribe("topic", cb=_ignore)
+    await asyncio.to_thread(nats_server.kill)
+    await wait_until(lambda: nc.is_reconnecting, description="the loss is noticed")
+    await nc.publish("topic", b"kept for later")
+    await nc.close()
+    assert nc.is_closed
+
+
+async def _ignore(_: object) -> None:
+    """Hears nothing."""
+
+
+async def test_an_old_server_is_refused(no_leaks: None) -> None:
+    async def old_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id":"x","version":"2.9.10","max_payload":1048576,"headers":true}\r\n')
+        while line := await reader.readline():
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(old_server, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(Unavailable, match=r"2\.9; 2\.11 or later"):
+            await connect(f"nats://127.0.0.1:{port}", name="test")
+
+
+def test_credentials_come_from_either_kind_of_file_and_hide_their_secrets(tmp_path: Path) -> None:
+    creds = tmp_path / "user.creds"
+    creds.write_text("-----BEGIN NATS USER JWT-----\neyJ0\n------END NATS USER JWT------\n")
+    assert Credentials.from_file(creds) == Credentials(creds_file=str(creds))
+    secret = tmp_path / "token.json"
+    secret.write_text('{"token": "t0ken"}')
+    assert Credentials.from_file(secret) == Credentials(token="t0ken")
+    assert "t0ken" not in repr(Credentials.from_file(secret))
+    for content in ("not json", '{"usr": "x"}', "[]"):
+        secret.write_text(content)
+        with pytest.raises(Invalid, match=r"token\.json"):
+            Credentials.from_file(secret)
+    with pytest.raises(Invalid, match=r"missing\.json"):
+        Credentials.from_file(tmp_path / "missing.json")

@@ -1,0 +1,63 @@
+"""The ingest stream, rejections and dead letters on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from afterwit.bus import ingest, names
+from afterwit.bus.dead_letters import DeadLetters
+from afterwit.schemas import Invalid, Store, Unavailable
+from tests.engines.nats_server import NatsServer
+
+
+async def test_what_was_ingested_waits_in_the_stream(nc: Client, js: JetStreamContext) -> None:
+    await ingest.publish(js, "alice", "shared/ops", Store(content="磁盘满了", idempotency_key="k1"))
+    stored = await js.get_msg(names.INGEST, seq=1)
+    assert stored.subject is not None
+    assert names.parse_ingest(stored.subject) == ("alice", "shared/ops")
+    assert json.loads(stored.data or b"")["content"] == "磁盘满了"
+
+
+async def test_a_rejection_reaches_the_agent(nc: Client, js: JetStreamContext) -> None:
+    subscription = await nc.subscribe(names.rejected("alice"))
+    await ingest.reject(nc, "alice", Invalid("no such field", field="colour"), {"content": "x", "colour": "red"})
+    message = json.loads((await subscription.next_msg(timeout=10)).data)
+    assert message == {
+        "error": {"code": "invalid", "message": "no such field", "detail": {"field": "colour"}},
+        "item": {"content": "x", "colour": "red"},
+    }
+    await subscription.unsubscribe()
+
+
+async def test_a_dead_letter_keeps_where_it_was_addressed_to_and_why(nc: Client, js: JetStreamContext) -> None:
+    dead = DeadLetters(js)
+    subject = names.ingest("alice", "shared/ops")
+    headers = {"Nats-Msg-Id": "sender's", "traceparent": "00-1-2-01"}
+    for _ in range(2):
+        await dead.bury("ingest", subject, b"\xff", "not JSON", headers)
+    info = await js.stream_info(names.DEAD)
+    assert info.state.messages == 1
+    stored = await js.get_msg(names.DEAD, seq=1)
+    assert stored.data == b"\xff"
+    assert stored.headers is not None
+    assert stored.headers[names.REASON] == "not JSON"
+    assert stored.headers[names.SUBJECT] == subject
+    assert stored.headers["traceparent"] == "00-1-2-01"
+
+
+async def test_ingesting_without_a_stream_is_unavailable(
+    nats_server: NatsServer, nc: Client, js: JetStreamContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(nats_server.kill)
+    giving = asyncio.create_task(ingest.publish(js, "alice", "shared/ops", Store(content="x")))
+    await asyncio.to_thread(nats_server.start)
+    await giving
+    await js.delete_stream(names.INGEST)
+    monkeypatch.setattr(ingest, "_TIMEOUT_S", 0.2)
+    with pytest.raises(Unavailable):
+        await ingest.publish(js, "alice", "shared/ops", Store(content="x"))
