@@ -34,8 +34,11 @@ MEMORY: Final = "memory"
 
 INDEXES: Final[dict[str, Any]] = {
     "pool": KeywordIndexParams(is_tenant=True),
-    **{field: KeywordIndexParams() for field in ("tier", "kind", "status", "session_id", "task_type")},
-    **{field: KeywordIndexParams() for field in ("entities", "entity_keys", "tags", "tag_keys", "labels")},
+    **{field: KeywordIndexParams() for field in ("tier", "kind", "status", "session_id", "task_type", "author")},
+    **{
+        field: KeywordIndexParams()
+        for field in ("entities", "entity_keys", "tags", "tag_keys", "labels", "derived_from")
+    },
     **{field: FloatIndexParams() for field in ("occurred_at", "expires_at", "valid_from", "valid_to", "confidence")},
     "confidence_percent": IntegerIndexParams(),
 }
@@ -64,6 +67,7 @@ def _payload(memory: Memory) -> dict[str, Any]:
         "pool": memory.pool,
         "tier": memory.tier,
         "kind": memory.kind,
+        "author": memory.author,
         "status": memory.status,
         "occurred_at": memory.occurred_at.timestamp(),
         "confidence": memory.confidence,
@@ -85,6 +89,8 @@ def _payload(memory: Memory) -> dict[str, Any]:
         payload["tag_keys"] = [folded(tag) for tag in memory.tags]
     if memory.labels:
         payload["labels"] = list(memory.labels)
+    if origins := [link.target for link in memory.links if link.rel == "derived_from"]:
+        payload["derived_from"] = origins
     return payload
 
 
@@ -101,10 +107,12 @@ def engine_filter(filter: IndexFilter, *more: Any) -> Filter:
         must.append(_any("pool", filter.pools))
     if filter.ids is not None:
         must.append(HasIdCondition(set(filter.ids)))
-    exact = {field: getattr(filter, field) for field in ("tier", "kind", "task_type", "session_id")}
+    exact = {field: getattr(filter, field) for field in ("tier", "kind", "task_type", "session_id", "author")}
     must += (FieldCondition(field, match=MatchValue(value)) for field, value in exact.items() if value is not None)
     must += (FieldCondition("entity_keys", match=MatchValue(folded(entity))) for entity in filter.entities)
     must += (FieldCondition("tag_keys", match=MatchValue(folded(tag))) for tag in filter.tags)
+    if filter.derived_from is not None:
+        must.append(_any("derived_from", filter.derived_from))
     if filter.min_confidence is not None:
         must.append(FieldCondition("confidence", range=RangeFloat(gte=filter.min_confidence)))
     if (time := filter.time_range) is not None and (time.start or time.end):

@@ -57,16 +57,16 @@ class _Search:
     def hits(self) -> list[Hit]:
         if self._vector is None and not self._words:
             return self._newest()
-        limit = self._query.limit
-        cosines, words, best = self._first(limit)
-        self._fill_in(cosines, words, limit)
+        depth = max(self._query.limit, self._query.depth)
+        cosines, words, best = self._first(depth)
+        self._fill_in(cosines, words, depth)
         ranked = sorted(
             (
                 (SEMANTIC * (semantic or 0.0) + KEYWORD * keyword, id, semantic, keyword)
                 for id, semantic, keyword in self._signals(cosines, words, best)
             ),
             key=lambda each: -each[0],
-        )[:limit]
+        )[: self._query.limit]
         stored = self._stored([id for _, id, _, _ in ranked])
         return [
             Hit(str(id), semantic, keyword, cosines.get(id), *stored[id])
@@ -74,13 +74,13 @@ class _Search:
             if id in stored  # purged between the two calls
         ]
 
-    def _first(self, limit: int) -> tuple[dict[Any, float], dict[Any, float], float]:
+    def _first(self, depth: int) -> tuple[dict[Any, float], dict[Any, float], float]:
         """The best by meaning, the best by words, and the score of a memory that is the best for every word."""
         requests = []
         if self._vector is not None:
-            requests.append(self._dense(self._filter, limit))
+            requests.append(self._dense(self._filter, depth))
         if self._words:
-            requests.append(self._sparse(self._words, self._filter, limit))
+            requests.append(self._sparse(self._words, self._filter, depth))
             requests += (self._sparse(SparseWeights([index], [1.0]), self._corpus, 1) for index in self._words.indices)
         answers = self._shard.query_batch(QueryBatchRequest(requests))
         cosines = {} if self._vector is None else _scores(answers.pop(0))
@@ -97,13 +97,13 @@ class _Search:
         size = self._shard.count(CountRequest(exact=False, filter=self._corpus))
         return total + unknown * math.log(1 + (size + 0.5) / 0.5)
 
-    def _fill_in(self, cosines: dict[Any, float], words: dict[Any, float], limit: int) -> None:
+    def _fill_in(self, cosines: dict[Any, float], words: dict[Any, float], depth: int) -> None:
         """Give the hits of one list their score in the other. A list that is not full has nothing left to ask for."""
         requests, targets = [], []
-        if self._vector is not None and len(cosines) == limit and (missing := words.keys() - cosines.keys()):
+        if self._vector is not None and len(cosines) == depth and (missing := words.keys() - cosines.keys()):
             requests.append(self._dense(engine_filter(self._query.filter, HasIdCondition(missing)), len(missing)))
             targets.append(cosines)
-        if self._words and len(words) == limit and (missing := cosines.keys() - words.keys()):
+        if self._words and len(words) == depth and (missing := cosines.keys() - words.keys()):
             only = engine_filter(self._query.filter, HasIdCondition(missing))
             requests.append(self._sparse(self._words, only, len(missing)))
             targets.append(words)

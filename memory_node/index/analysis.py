@@ -24,10 +24,11 @@ import Stemmer  # type: ignore[import-not-found]  # a bare extension module, wit
 
 Language: TypeAlias = Literal["en", "zh"]
 
-K1: Final = 1.2
-B: Final = 0.75
-AVERAGE_LENGTH: Final = 24
-"""Terms of an average memory. A constant, so that a document's weights do not depend on the others."""
+K1: Final = 0.9
+B: Final = 0.4
+"""Anserini's defaults for short passages; 1.2 and 0.75 found .02 less evidence in dated turns of talk."""
+AVERAGE_LENGTH: Final = 16
+"""Terms of an average memory: 14–15 in talk. A constant, so that a document's weights do not depend on the others."""
 MAX_TERMS: Final = 20_000
 """Of one text; far more than 64 KiB of prose has."""
 

@@ -103,7 +103,7 @@ class Calibration:
     def load_or_measure(cls, embedder: Embedder, directory: Path) -> Self:
         """The calibration for this model that comes with the package or is kept in ``directory``.
 
-        If there is none, a fresh one, which is then kept there. Blocks for as long as `measure` does: call it in a thread.
+        If there is none, a fresh one, which is then kept there. Blocks as long as `measure` does: call it in a thread.
         """
         name = f"{file_stem(embedder.model)}.calibration.npz"
         path = directory / name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,7 @@ from qdrant_edge import (
     MatchValue,
     Modifier,
     OrderBy,
+    Point,
     ScrollRequest,
     UpdateOperation,
 )
@@ -48,6 +49,8 @@ SCHEMA: Final = 1
 """Of points and terms. It stands in the directory's name: another one is another index, filled from the log."""
 
 _READERS: Final = 2
+_AT_ONCE: Final = 64
+"""Points per engine call: the binding (0.9.0) holds the GIL in every call, and 64 points take it for about 6 ms."""
 _MEMORY: Final = msgspec.json.Decoder(Memory)
 
 
@@ -67,6 +70,7 @@ class EdgeIndex:
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="index-writer")
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="index-reader")
         self._closed = False
+        self._state = "ok"
 
     @classmethod
     async def open(cls, directory: Path, calibration: Calibration) -> Self:
@@ -96,6 +100,11 @@ class EdgeIndex:
     def calibration(self) -> Calibration:
         """What makes vectors of this index comparable."""
         return self._calibration
+
+    @property
+    def state(self) -> str:
+        """See `Index.state`."""
+        return self._state
 
     async def put(self, entries: Sequence[LogEntry]) -> None:
         """See `Index.put`."""
@@ -149,7 +158,13 @@ class EdgeIndex:
     async def _run(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: Any) -> T:
         if self._closed:
             raise Unavailable("the index is closed")
-        return await asyncio.get_running_loop().run_in_executor(threads, _translated, call, *args)
+        try:
+            answer = await asyncio.get_running_loop().run_in_executor(threads, _translated, call, *args)
+        except Unavailable:
+            self._state = "away"
+            raise
+        self._state = "ok"
+        return answer
 
     def _close(self) -> None:
         self._writer.shutdown()
@@ -167,7 +182,8 @@ class EdgeIndex:
         fresh = [entry for id, entry in latest.items() if _seq(entry) > present.get(id, -1)]
         if fresh:
             points = [point(entry, vector) for entry, vector in zip(fresh, self._vectors(fresh), strict=True)]
-            self._shard.update(UpdateOperation.upsert_points(points))
+            for some in _batched(points, _AT_ONCE):
+                self._shard.update(UpdateOperation.upsert_points(some))
 
     def _vectors(self, entries: Sequence[LogEntry]) -> list[list[float] | None]:
         """Calibrated vectors, in one go; ``None`` where there is none of this model."""
@@ -249,3 +265,8 @@ def _seq(entry: LogEntry) -> int:
     if entry.memory.seq is None:
         raise Internal("only entries that stand in the log (with their seq) can be indexed")
     return entry.memory.seq
+
+
+def _batched(points: list[Point], size: int) -> Iterator[list[Point]]:
+    """``points`` in lists of at most ``size``."""
+    return (points[i : i + size] for i in range(0, len(points), size))

@@ -22,12 +22,17 @@ _MEMORY: Final = msgspec.json.Decoder(Memory)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexQuery:
-    """What to look for. ``vector`` is the raw query vector of ``text`` (role query), or ``None`` for words alone."""
+    """What to look for. ``vector`` is the raw query vector of ``text`` (role query), or ``None`` for words alone.
+
+    ``depth`` candidates are taken by meaning and as many by words; the best ``limit`` of them are returned. Reading a
+    memory costs the engine 12 µs, scoring one next to nothing: keep the limit near what is needed.
+    """
 
     text: str
     vector: NDArray[np.float32] | None
     filter: IndexFilter
     limit: int = 50
+    depth: int = 50
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,11 @@ class Hit:
 
 class Index(Protocol):
     """Every method raises `Unavailable` when the engine is away, and never blocks the event loop."""
+
+    @property
+    def state(self) -> str:
+        """``ok``, or ``away`` since the last call failed."""
+        ...
 
     async def put(self, entries: Sequence[LogEntry]) -> None:
         """Make these versions findable. ``memory.seq`` must be set; an older version never replaces a newer one.
