@@ -13,11 +13,13 @@ from typing import Final
 
 import uvicorn
 from nats.aio.client import Client
+from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
 
 from ...schemas import Unauthenticated, Unavailable
+from .. import names
 from ..connection import Credentials, connect, watch
-from ..identity import Agents, PoolRegistry
+from ..identity import Agents, PoolRegistry, parts
 from ..notices import Notices
 from ..rpc import Requester
 from .access import RegistryAccess
@@ -103,6 +105,9 @@ class _WebServer(uvicorn.Server):
         self.on_started: Callable[[], None] = lambda: None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # The SDK's event streams of handshake sessions end when this is set, which uvicorn's handle_exit does for the
+        # whole process, for good: a gateway that is started after another one (in a test) has to take it back.
+        AppStatus.should_exit = False
         await super().startup(sockets)
         if self.started:
             self.on_started()
@@ -129,7 +134,11 @@ async def _connected(settings: GatewaySettings, stop: asyncio.Event) -> Client |
     while not stop.is_set():
         try:
             return await connect(
-                settings.nats_url, name="afterwit gateway", credentials=credentials, timeout_s=_CONNECT_TIMEOUT_S
+                settings.nats_url,
+                name="afterwit gateway",
+                credentials=credentials,
+                inbox_prefix=names.inbox(parts.GATEWAY),
+                timeout_s=_CONNECT_TIMEOUT_S,
             )
         except Unauthenticated:
             raise

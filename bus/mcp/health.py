@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from nats.aio.client import Client
@@ -20,10 +20,22 @@ _FURTHER_ANSWERS_S: Final = 0.05
 COMPONENTS: Final = ("index", "window", "inference")
 
 
-class NodeStats(msgspec.Struct, frozen=True):
-    """What a node's answer to `names.SERVICE_STATS` holds, as far as it matters here."""
+class EndpointData(msgspec.Struct, frozen=True):
+    """What a node tells of itself."""
 
-    data: dict[str, Any] = {}
+    components: dict[str, str] = {}
+
+
+class EndpointStats(msgspec.Struct, frozen=True):
+    """One endpoint of a node; it has one."""
+
+    data: EndpointData = EndpointData()
+
+
+class NodeStats(msgspec.Struct, frozen=True):
+    """What a node's answer to `names.SERVICE_STATS` holds, as far as it matters here (NATS micro's shape)."""
+
+    endpoints: tuple[EndpointStats, ...] = ()
 
 
 class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +95,8 @@ async def _ask_all(nc: Client) -> list[dict[str, str]]:
                 return nodes
             if not msg.data:
                 return nodes  # the server says that nobody is there
-            nodes.append(msgspec.json.decode(msg.data, type=NodeStats).data.get("components", {}))
+            stats = msgspec.json.decode(msg.data, type=NodeStats)
+            nodes += [endpoint.data.components for endpoint in stats.endpoints]
             wait_s = _FURTHER_ANSWERS_S
     finally:
         await subscription.unsubscribe()

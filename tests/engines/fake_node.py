@@ -122,9 +122,7 @@ class FakeNode:
             for m in self._visible(agent)
             if any(word in m.content for word in request.query.split())
         ][: request.top_k]
-        return RetrieveReply(
-            items=tuple(found), retrieval_id="r1", no_answer=not found, total_candidates=len(found)
-        )
+        return RetrieveReply(items=tuple(found), retrieval_id="r1", no_answer=not found, total_candidates=len(found))
 
     async def context(self, agent: str, request: Context) -> ContextReply:
         turns = tuple(m for m in self._visible(agent) if m.session_id == request.session_id and m.author == agent)
@@ -139,9 +137,12 @@ class FakeNode:
         return PoolsReply(
             pools=tuple(
                 PoolInfo(
-                    pool=pool, role="owner", description="A pool.",
-                    counts={"episodic": sum(m.pool == pool for m in self._visible(agent))}, health=HEALTH,
-                )  # fmt: skip
+                    pool=pool,
+                    role="owner",
+                    description="A pool.",
+                    counts={"episodic": sum(m.pool == pool for m in self._visible(agent))},
+                    health=HEALTH,
+                )
                 for pool in self.readable(agent)
             )
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Set as AbstractSet
+from collections.abc import AsyncIterator, Callable
+from collections.abc import Set as AbstractSet
 
 import pytest
 import pytest_asyncio

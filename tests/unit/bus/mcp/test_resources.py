@@ -47,9 +47,7 @@ async def test_everything_named_can_be_read(alice: MemoryServer, era: str) -> No
 
 
 @ERAS
-async def test_what_is_hidden_reads_like_what_is_not_there(
-    alice: MemoryServer, node: FakeNode, era: str
-) -> None:
+async def test_what_is_hidden_reads_like_what_is_not_there(alice: MemoryServer, node: FakeNode, era: str) -> None:
     node.members["shared/secret"] = {"bob"}
     async with Client(alice, mode=era) as client:
         for hidden, absent in (

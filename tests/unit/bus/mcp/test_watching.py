@@ -48,17 +48,27 @@ class Inbox:
 
 async def test_a_listen_stream_tells_of_memory_pool_session_and_list(alice: MemoryServer, node: FakeNode) -> None:
     first = (await node.store("alice", Store(content="one", session_id="s1"))).memory
-    watched = [first.uri, first.uri + "/history", "memory://agent/alice", "memory://pools", "memory://agent/alice/session/s1"]
-    async with Client(alice, mode="2026-07-28") as client:
+    watched = [
+        first.uri,
+        first.uri + "/history",
+        "memory://agent/alice",
+        "memory://pools",
+        "memory://agent/alice/session/s1",
+    ]
+    async with Client(alice, mode="auto") as client:
         assert client.server_capabilities.resources is not None
+        assert client.server_capabilities.resources.subscribe
+        assert client.server_capabilities.resources.list_changed
         async with client.listen(resources_list_changed=True, resource_subscriptions=watched) as events:
             await node.update("alice", Update(id=first.id, expected_version=1, content="two"))
             told = {await anext(events) for _ in watched}
             assert told == {ResourceUpdated(uri=uri) for uri in watched}
             await node.store("alice", Store(content="three"))
             assert {await anext(events) for _ in range(3)} == {
-                ResourceUpdated(uri="memory://agent/alice"), ResourceUpdated(uri="memory://pools"), ResourcesListChanged(),
-            }  # fmt: skip
+                ResourceUpdated(uri="memory://agent/alice"),
+                ResourceUpdated(uri="memory://pools"),
+                ResourcesListChanged(),
+            }
 
 
 async def test_a_handshake_session_is_told_the_same(alice: MemoryServer, node: FakeNode) -> None:
@@ -101,7 +111,13 @@ async def test_the_subscription_ends_with_the_last_watcher(alice: MemoryServer, 
 async def test_what_is_hidden_cannot_be_watched(alice: MemoryServer, node: FakeNode, feed: FakeFeed) -> None:
     node.members["shared/secret"] = {"bob"}
     secret = (await node.store("bob", Store(content="hush", pool="shared/secret"))).memory
-    hidden = ["memory://shared/secret", secret.uri, "memory://agent/bob/session/s1", f"memory://agent/alice/{SOME_ID}", "x:y"]
+    hidden = [
+        "memory://shared/secret",
+        secret.uri,
+        "memory://agent/bob/session/s1",
+        f"memory://agent/alice/{SOME_ID}",
+        "x:y",
+    ]
     with old_protocol():
         async with Client(alice, mode="2026-07-28") as new, Client(alice, mode="legacy") as old:
             for uri in hidden:
@@ -139,15 +155,15 @@ async def test_a_burst_costs_one_question_and_one_event(hub: Hub, node: FakeNode
 
 
 async def test_revocation_ends_the_streams_that_it_concerns(alice: MemoryServer, hub: Hub) -> None:
-    async with Client(alice, mode="2026-07-28") as client:
-        async with (
-            client.listen(resource_subscriptions=["memory://shared/team"]) as team,
-            client.listen(resource_subscriptions=["memory://agent/alice"]),
-        ):
-            assert hub.drop("alice", "shared/team") == 1
-            with pytest.raises(StopAsyncIteration):
-                await anext(team)
-            await wait_until(lambda: hub.watchers == 1, description="the other stream goes on")
+    async with (
+        Client(alice, mode="2026-07-28") as client,
+        client.listen(resource_subscriptions=["memory://shared/team"]) as team,
+        client.listen(resource_subscriptions=["memory://agent/alice"]),
+    ):
+        assert hub.drop("alice", "shared/team") == 1
+        with pytest.raises(StopAsyncIteration):
+            await anext(team)
+        await wait_until(lambda: hub.watchers == 1, description="the other stream goes on")
 
 
 async def test_after_a_gap_everything_is_to_be_read_again(hub: Hub, node: FakeNode) -> None:

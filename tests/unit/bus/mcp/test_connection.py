@@ -1,0 +1,36 @@
+"""Pins the one private part of the SDK that the gateway stands on, so that an upgrade that moves it is seen here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.server.connection import Connection
+from mcp.server.lowlevel.server import Server
+
+from afterwit.bus.mcp._connection import connection_of
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_a_requests_connection_has_state_and_teardown(era: str) -> None:
+    seen: list[Connection] = []
+    ended: list[bool] = []
+
+    async def listed(ctx: Any, params: Any) -> Any:
+        connection = connection_of(ctx)
+        if not connection.state:
+            connection.state["mark"] = True
+            connection.exit_stack.callback(ended.append, True)
+        seen.append(connection)
+        return {"tools": []}
+
+    async with Client(Server("probe", on_list_tools=listed), mode=era) as client:
+        await client.list_tools(cache_mode="bypass")
+        await client.list_tools(cache_mode="bypass")
+        assert all(isinstance(connection, Connection) for connection in seen)
+        if era == "legacy":
+            assert seen[0] is seen[1]
+            assert seen[0].has_standalone_channel
+            assert not ended
+    assert ended
