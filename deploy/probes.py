@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 from nats.aio.client import Client as Nats
-from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeout
 
 from ..bus import names
@@ -36,13 +35,31 @@ async def node_answers(nc: Nats, pid: int) -> bool:
         await nc.publish(names.SERVICE_PING, reply=inbox)
         while True:
             message = await replies.next_msg(timeout=_REPLY_WITHIN_S)
-            if message.headers and message.headers.get("Status") == "503":
+            if not message.data:  # the server says that nobody is there
                 return False
             metadata = msgspec.json.decode(message.data).get("metadata") or {}
             if (metadata.get("pid"), metadata.get("host")) == (str(pid), socket.gethostname()):
                 return True
-    except (NatsTimeout, NoRespondersError):
+    except NatsTimeout:
         return False
+    finally:
+        if not nc.is_closed:
+            await replies.unsubscribe()
+
+
+async def count_nodes(nc: Nats) -> int:
+    """How many memory nodes answer a ping."""
+    inbox, found = nc.new_inbox(), 0
+    replies = await nc.subscribe(inbox)
+    try:
+        await nc.publish(names.SERVICE_PING, reply=inbox)
+        while True:
+            message = await replies.next_msg(timeout=_REPLY_WITHIN_S)
+            if not message.data:  # the server says that nobody is there
+                return 0
+            found += 1
+    except NatsTimeout:
+        return found
     finally:
         if not nc.is_closed:
             await replies.unsubscribe()

@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to a part. ``pid`` is the process that it happened to; ``failed`` is a restart that did not work."""
+    """What happened to a part. ``pid`` is the process that it happened to; ``failed``: a restart that did not work."""
 
     what: Literal["ready", "died", "restarting", "failed", "stopped"]
     part: Part

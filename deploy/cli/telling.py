@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from typing import TYPE_CHECKING
 
+from ..data_dir import DataDir
 from ..supervisor import Event
 from .output import Output
 
@@ -68,13 +71,16 @@ class Telling:
         command = f'claude mcp add --transport http afterwit {ready.mcp} --header "Authorization: Bearer {token}"'
         people.print(command, soft_wrap=True, style="cyan", markup=False)
         people.print("or try it from here:")
+        people.print(self._first_command(ready), soft_wrap=True, style="cyan", markup=False)
+        people.print("\n[dim]Ctrl-C stops everything. `afterwit doctor` looks for trouble.[/]")
+
+    def _first_command(self, ready: Ready) -> str:
         name = next(iter(ready.agents), None)
-        people.print(
+        command = (
             f'afterwit store --agent {name} "The staging database moved to port 5433."'
             if name
-            else "afterwit agent add NAME",
-            soft_wrap=True,
-            style="cyan",
-            markup=False,
+            else "afterwit agent add NAME"
         )
-        people.print("\n[dim]Ctrl-C stops everything. `afterwit doctor` looks for trouble.[/]")
+        if str(DataDir.find(None, os.environ).path) != ready.data_dir:
+            command += f" --data-dir {shlex.quote(ready.data_dir)}"
+        return command

@@ -72,8 +72,8 @@ async def _newest(bus: BusClient, pools: tuple[str, ...]) -> str:
 
 async def _follow(
     bus: BusClient, pools: tuple[str, ...], cursor: str | None, output: Output
-) -> AsyncIterator[tuple[Notice, str]]:
-    """Notices after ``cursor`` for ever, each with the cursor of its page."""
+) -> AsyncIterator[tuple[Notice, str | None]]:
+    """Notices after ``cursor`` for ever, each with a cursor that misses nothing after it (but may repeat its page)."""
     while True:
         try:
             request = _request(pools, cursor, _WAIT_MS)
@@ -82,9 +82,12 @@ async def _follow(
             output.error(e)
             await asyncio.sleep(_RETRY_S)
             continue
-        cursor = reply.cursor
-        for notice in reply.notices:
+        *before, last = reply.notices or (None,)
+        for notice in before:
             yield notice, cursor
+        cursor = reply.cursor
+        if last is not None:
+            yield last, cursor
 
 
 def _request(pools: tuple[str, ...], cursor: str | None, wait_ms: int) -> Changes:
