@@ -41,7 +41,7 @@ _OTHER_VARIABLES: Final = frozenset(
         "AFTERWIT_SYNC_INTERVAL",
         "AFTERWIT_TOKEN",
         "AFTERWIT_URL",
-    }  # fmt: skip
+    }
 )
 """Those that no settings Struct has: the command line reads them itself."""
 
@@ -86,9 +86,8 @@ class Doctor:
             return
         yield await _guarded("NATS and nodes", "start `afterwit up`, or correct AFTERWIT_URL", self._nats)
         for url in running.gateways if running else ():
-            yield await _guarded(
-                f"gateway {url}", f"see {self.data_dir.logs / 'gateway.log'}", lambda url=url: _gateway(url)
-            )
+            log = self.data_dir.logs / "gateway.log"
+            yield await _guarded(f"gateway {url}", f"see {log}", functools.partial(_gateway, url))
 
     def _settings(self) -> Iterator[Check]:
         wrong = []

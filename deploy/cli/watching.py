@@ -96,7 +96,7 @@ def _request(pools: tuple[str, ...], cursor: str | None, wait_ms: int) -> Change
     return convert({"pools": pools, "cursor": cursor, "limit": _PAGE, "wait_ms": wait_ms}, Changes)
 
 
-def _show(output: Output, notice: Notice, cursor: str) -> None:
+def _show(output: Output, notice: Notice, cursor: str | None) -> None:
     if output.json:
         output.json_line({"notice": notice, "cursor": cursor})
         return
