@@ -56,11 +56,11 @@ async def private_notes(cast: Cast, account: Account, seen: dict[str, Any]) -> N
 async def a_finding(cast: Cast, account: Account, seen: dict[str, Any]) -> None:
     """Mira tells the pool in English; Lin is woken by the notice, asks in Chinese and finds it."""
     watching = await cast.lin.begin("watch_pool", pool=POOL)
+    began = time.perf_counter()
     report = await cast.mira.act("report", pool=POOL)
-    told = time.perf_counter()
     account.says("mira", report["said"], report["took_ms"])
     woken = await watching
-    account.says("lin", f"woken, asks 结账服务为什么变慢？ and reads: {woken['said']}", (time.perf_counter() - told) * 1000)
+    account.says("lin", f"woken, asks 结账服务为什么变慢？ and reads: {woken['said']}", (time.perf_counter() - began) * 1000)
     account.says("", woken["why"])
     account.check(woken["id"] == report["id"], "the notice woke Lin, and his Chinese question found Mira's English finding")
     seen["finding"] = report["id"]
