@@ -25,8 +25,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description="Further names under which clients reach the gateway, with or without port.")
     ] = ()
     public_url: Annotated[
-        str | None,
-        Meta(pattern=r"^https?://[^/\s]+$", description="The gateway's URL as clients see it, without a path."),
+        Annotated[str, Meta(pattern=r"^https?://[^/\s]+$")] | None,
+        Meta(description="The gateway's URL as clients see it, without a path."),
     ] = None
 
     @classmethod

@@ -6,12 +6,20 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TypeVar, overload
 
 T = TypeVar("T")
 
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.05
+
+
+@overload
+async def wait_until(condition: Callable[[], Awaitable[T]], *, description: str, timeout_s: float = 30.0) -> T: ...
+
+
+@overload
+async def wait_until(condition: Callable[[], T], *, description: str, timeout_s: float = 30.0) -> T: ...
 
 
 async def wait_until(

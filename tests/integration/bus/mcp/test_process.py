@@ -90,8 +90,7 @@ async def _told(system: FakeSystem, inbox: Inbox) -> bool:
 async def test_it_waits_for_nats_and_says_so(system: FakeSystem) -> None:
     system.server.stop()
     async with gateway_process(system.settings()) as process:
-        assert process.stderr is not None
-        assert b"waiting for NATS" in await asyncio.wait_for(process.stderr.readline(), 60)
+        await asyncio.wait_for(says_that_it_waits(process), 60)
         system.server.start()
         await port_of(process)
         process.send_signal(signal.SIGTERM)
@@ -101,11 +100,16 @@ async def test_it_waits_for_nats_and_says_so(system: FakeSystem) -> None:
 async def test_told_to_stop_while_it_waits_it_stops(system: FakeSystem) -> None:
     system.server.stop()
     async with gateway_process(system.settings()) as process:
-        assert process.stderr is not None
-        await asyncio.wait_for(process.stderr.readline(), 60)
+        await asyncio.wait_for(says_that_it_waits(process), 60)
         process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 10) == 0
     system.server.start()
+
+
+async def says_that_it_waits(process: asyncio.subprocess.Process) -> None:
+    assert process.stderr is not None
+    while b"waiting for NATS" not in await process.stderr.readline():
+        assert process.returncode is None
 
 
 def stdio(system: FakeSystem, agent: str) -> StdioServerParameters:
@@ -125,16 +129,18 @@ async def test_over_standard_input_and_output(system: FakeSystem, era: str) -> N
 
 
 async def test_stdio_watches_with_the_agents_own_rights(system: FakeSystem) -> None:
-    async with Client(stdio(system, "bob"), mode="2026-07-28") as bob:
-        async with bob.listen(resource_subscriptions=["memory://shared/team"]) as events:
-            await system.node.store("alice", Store(content="x", pool="shared/team"))
-            assert await anext(events) == ResourceUpdated(uri="memory://shared/team")
-            await system.create_pool("shared/later", "alice", "bob")  # granted after it has connected
-            async with bob.listen(resource_subscriptions=["memory://shared/later"]) as later:
-                await system.node.store("alice", Store(content="y", pool="shared/later"))
-                assert await anext(later) == ResourceUpdated(uri="memory://shared/later")
-            await system.node.store("alice", Store(content="z", pool="shared/team"))
-            assert await anext(events) == ResourceUpdated(uri="memory://shared/team")
+    async with (
+        Client(stdio(system, "bob"), mode="2026-07-28") as bob,
+        bob.listen(resource_subscriptions=["memory://shared/team"]) as events,
+    ):
+        await system.node.store("alice", Store(content="x", pool="shared/team"))
+        assert await anext(events) == ResourceUpdated(uri="memory://shared/team")
+        await system.create_pool("shared/later", "alice", "bob")  # granted after it has connected
+        async with bob.listen(resource_subscriptions=["memory://shared/later"]) as later:
+            await system.node.store("alice", Store(content="y", pool="shared/later"))
+            assert await anext(later) == ResourceUpdated(uri="memory://shared/later")
+        await system.node.store("alice", Store(content="z", pool="shared/team"))
+        assert await anext(events) == ResourceUpdated(uri="memory://shared/team")
 
 
 async def test_a_stdio_session_is_told_too(system: FakeSystem) -> None:

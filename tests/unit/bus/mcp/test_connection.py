@@ -8,6 +8,7 @@ import pytest
 from mcp import Client
 from mcp.server.connection import Connection
 from mcp.server.lowlevel.server import Server
+from mcp_types import ListToolsResult
 
 from afterwit.bus.mcp._connection import connection_of
 
@@ -23,7 +24,7 @@ async def test_a_requests_connection_has_state_and_teardown(era: str) -> None:
             connection.state["mark"] = True
             connection.exit_stack.callback(ended.append, True)
         seen.append(connection)
-        return {"tools": []}
+        return ListToolsResult(tools=[])
 
     async with Client(Server("probe", on_list_tools=listed), mode=era) as client:
         await client.list_tools(cache_mode="bypass")

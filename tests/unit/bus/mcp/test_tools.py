@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # published without types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import TextContent
+from mcp_types import RequestParamsMeta, TextContent
 
 from afterwit.bus.mcp.server import MemoryServer
 from afterwit.bus.mcp.tools import TOOLS
@@ -99,9 +99,11 @@ async def test_an_unknown_tool_is_a_protocol_error(alice: MemoryServer, era: str
 
 
 async def test_the_trace_goes_on_to_the_node(alice: MemoryServer, node: FakeNode) -> None:
+    meta: RequestParamsMeta = {}
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    meta["traceparent"] = parent  # type: ignore[typeddict-unknown-key]  # open in the protocol, closed in its type
     async with Client(alice, mode="2026-07-28") as client:
-        await client.call_tool("memory_changes", {}, meta={"traceparent": parent})
+        await client.call_tool("memory_changes", {}, meta=meta)
     (call,) = node.calls
     assert call[3] is not None
     assert call[3].split("-")[1] == parent.split("-")[1]
