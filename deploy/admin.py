@@ -19,6 +19,7 @@ CREDENTIALS: Final = "AFTERWIT_NATS_CREDENTIALS"
 SYSTEM_CREDENTIALS: Final = "AFTERWIT_NATS_SYSTEM_CREDENTIALS"
 CALLOUT_CREDENTIALS: Final = "AFTERWIT_NATS_CALLOUT_CREDENTIALS"
 
+_CONNECT_WITHIN_S: Final = 5.0
 _VARIABLE_OF: Final = {ADMIN: CREDENTIALS, SYS: SYSTEM_CREDENTIALS}
 
 
@@ -39,7 +40,8 @@ async def connected_as(part: str, url: str, credentials: Path) -> AsyncIterator[
         Unauthenticated: it does not accept the credentials.
     """
     secret = Credentials.from_file(credentials)
-    nc = await connect(url, name=f"afterwit {part}", credentials=secret, inbox_prefix=names.inbox(part))
+    name, inbox = f"afterwit {part}", names.inbox(part)
+    nc = await connect(url, name=name, credentials=secret, inbox_prefix=inbox, timeout_s=_CONNECT_WITHIN_S)
     try:
         yield nc
     finally:

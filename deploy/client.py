@@ -19,6 +19,9 @@ from .data_dir import DataDir, checked_agent
 
 DEFAULT_URL: Final = "nats://127.0.0.1:4377"
 
+_CONNECT_WITHIN_S: Final = 3.0
+"""A person waits; a bus that restarts is back sooner."""
+
 R = TypeVar("R", bound=msgspec.Struct)
 
 
@@ -98,6 +101,7 @@ async def bus_client(target: Target) -> AsyncIterator[BusClient]:
         name=f"afterwit {target.agent}",
         credentials=Credentials(token=target.token),
         inbox_prefix=names.inbox(target.agent),
+        timeout_s=_CONNECT_WITHIN_S,
     )
     try:
         yield BusClient(nc, target.agent)

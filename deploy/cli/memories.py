@@ -89,8 +89,9 @@ async def history(output: Output, target: Target, id: str) -> None:
     from ..client import bus_client
     from .tables import versions
 
+    request = convert({"id": id}, History)
     async with bus_client(target) as bus:
-        reply = await bus.call("history", convert({"id": id}, History), HistoryReply)
+        reply = await bus.call("history", request, HistoryReply)
     output.result(reply, versions(reply))
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from ...schemas import AfterwitError
-from ..client import Target, find_url
 from ..data_dir import DataDir
 from .output import Output
 
@@ -78,6 +77,8 @@ def client_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def with_target(
         *args: Any, server: str | None, token: str | None, agent: str | None, data_dir: DataDir, **arguments: Any
     ) -> Any:
+        from ..client import Target
+
         target = Target.find(data_dir, os.environ, server=server, token=token, agent=agent)
         return function(*args, target=target, **arguments)
 
@@ -91,6 +92,8 @@ def operator_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @data_dir_option
     @functools.wraps(function)
     def with_url(*args: Any, server: str | None, data_dir: DataDir, **arguments: Any) -> Any:
+        from ..client import find_url
+
         url = find_url(data_dir, os.environ, server)
         return function(*args, url=url, data_dir=data_dir, **arguments)
 
