@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from ._checks import check_sizes
 from .errors import Invalid
 from .memory import Fact, Memory
 from .retrieve import Where
-from .store import Conflict, GuardFinding, check_sizes
+from .store import Conflict, GuardFinding
 from .words import Ids, Json, Kind, Label, Labels, MemoryId, PoolName, Rel, Text, Tier, Time, Unit, Version
 
 
@@ -40,13 +41,17 @@ class Update(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     valid_to: Time | None = None
     expires_at: Time | None = None
     pinned: bool | None = None
-    status: Annotated[Literal["active", "archived"] | None, Meta(description="active brings an archived memory back.")] = None
+    status: Annotated[
+        Literal["active", "archived"] | None, Meta(description="active brings an archived memory back.")
+    ] = None
 
     def __post_init__(self) -> None:
         check_sizes(self.content, None if self.data is UNSET else self.data)
         changes = self.changes
         if self.restore_version is not None and changes:
-            raise Invalid(f"restore_version takes no other change; remove {', '.join(changes)}", field="restore_version")
+            raise Invalid(
+                f"restore_version takes no other change; remove {', '.join(changes)}", field="restore_version"
+            )
         if self.restore_version is None and not changes:
             raise Invalid("nothing to change: name at least one field, or restore_version", field="")
 

@@ -17,7 +17,10 @@ T = TypeVar("T")
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
 
-_ENCODERS: Final = {JSON: msgspec.json.Encoder(), MSGPACK: msgspec.msgpack.Encoder()}
+_ENCODERS: Final[dict[str, msgspec.json.Encoder | msgspec.msgpack.Encoder]] = {
+    JSON: msgspec.json.Encoder(),
+    MSGPACK: msgspec.msgpack.Encoder(),
+}
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(?P<name>.*?)`")
 _MISSING: Final = re.compile(r"^Object missing required field `(?P<name>.*?)`")
 _AT: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")
@@ -45,14 +48,12 @@ def decode(data: bytes, type: type[T], content_type: str = JSON) -> T:
         Invalid: ``detail["field"]`` says where.
     """
     try:
-        return _decoder(type, content_type).decode(data)
+        value: T = _decoder(type, content_type).decode(data)  # type: ignore[arg-type]  # every type has a hash
+        return value
     except msgspec.ValidationError as e:
-        plain = _decoder(Any, content_type).decode(data)  # it parsed, so this cannot fail
-        return _convert_without_nulls(plain, type, e)
-    except (msgspec.DecodeError, UnicodeDecodeError) as e:
-        if content_type == JSON and (lenient := _parsed_with_surrogates(data)) is not None:
-            raise _surrogate_error(lenient) from e
-        raise Invalid(f"the payload is not {_name(content_type)}: {e}", field="") from e
+        return _convert_without_nulls(_plain(data, content_type), type, e)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        raise _unreadable(data, content_type, e) from e
 
 
 def convert(value: Any, type: type[T]) -> T:
@@ -65,6 +66,8 @@ def convert(value: Any, type: type[T]) -> T:
         return msgspec.convert(value, type)
     except msgspec.ValidationError as e:
         return _convert_without_nulls(value, type, e)
+    except RecursionError as e:
+        raise Invalid("the request is nested too deeply", field="") from e
 
 
 def to_plain(value: Any) -> Any:
@@ -72,10 +75,26 @@ def to_plain(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
+def _plain(data: bytes, content_type: str) -> Any:
+    """The payload without a type. One is found not to fit before all is read: what follows may still be broken."""
+    try:
+        return _decoder(Any, content_type).decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        raise _unreadable(data, content_type, e) from e
+
+
+def _unreadable(data: bytes, content_type: str, error: Exception) -> Invalid:
+    if isinstance(error, RecursionError):
+        return Invalid("the payload is nested too deeply", field="")
+    if content_type == JSON and (lenient := _parsed_with_surrogates(data)) is not None:
+        return _surrogate_error(lenient)
+    return Invalid(f"the payload is not {_name(content_type)}: {error}", field="")
+
+
 def _convert_without_nulls(value: Any, type: type[T], first: msgspec.ValidationError) -> T:
     try:
         return msgspec.convert(_without_nulls(value), type)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         raise _explained(first) from first
 
 
@@ -97,7 +116,10 @@ def _parsed_with_surrogates(data: bytes) -> Any:
 
 
 def _surrogate_error(value: Any) -> Invalid:
-    path = _path_of_surrogate(value, "") or ""
+    try:
+        path = _path_of_surrogate(value, "") or ""
+    except RecursionError:
+        path = ""
     return Invalid(f"{path or 'a text'}: holds a lone surrogate, which UTF-8 cannot say; remove it", field=path)
 
 

@@ -27,7 +27,9 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 class Changes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What changed since ``cursor``, in the pools that the caller may read."""
 
-    pools: Annotated[tuple[PoolName, ...], Meta(max_length=256, description="Only these pools; all readable ones if empty.")] = ()
+    pools: Annotated[
+        tuple[PoolName, ...], Meta(max_length=256, description="Only these pools; all readable ones if empty.")
+    ] = ()
     cursor: Annotated[Label | None, Meta(description="From the last reply; left out: the oldest notice kept.")] = None
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     wait_ms: Annotated[int, Meta(ge=0, le=30_000, description="Wait this long if there is nothing yet.")] = 0

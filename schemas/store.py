@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from .errors import ErrorBody, TooLarge
+from ._checks import check_sizes
+from .errors import ErrorBody
 from .memory import Fact, Memory
 from .words import (
-    MAX_CONTENT_BYTES,
-    MAX_DATA_BYTES,
     MAX_STORE_MANY,
     Ack,
     IdempotencyKey,
@@ -32,31 +31,6 @@ from .words import (
 )
 
 
-def check_sizes(content: str | None, data: Json) -> None:
-    """Refuse what is over the contract's limits.
-
-    Raises:
-        TooLarge: names the field and its limit.
-    """
-    if content is not None and len(content) * 4 > MAX_CONTENT_BYTES:
-        size = len(content.encode("utf-8", "surrogatepass"))
-        if size > MAX_CONTENT_BYTES:
-            raise TooLarge(
-                f"content is {size} bytes of UTF-8 and may have {MAX_CONTENT_BYTES}: "
-                "split it, or put the bulk into data and a digest into content",
-                field="content",
-                limit_bytes=MAX_CONTENT_BYTES,
-            )
-    if data is not None:
-        size = len(msgspec.json.encode(data))
-        if size > MAX_DATA_BYTES:
-            raise TooLarge(
-                f"data is {size} bytes of JSON and may have {MAX_DATA_BYTES}: keep the bulk elsewhere and store a reference",
-                field="data",
-                limit_bytes=MAX_DATA_BYTES,
-            )
-
-
 class Store(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Store one memory. Without `pool` it goes to the caller's private pool."""
 
@@ -64,18 +38,24 @@ class Store(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     pool: PoolName | None = None
     tier: Tier = "episodic"
     kind: Kind = "note"
-    data: Annotated[Json, Meta(description="Any JSON that belongs to it (a tool's result, say); at most 256 KiB.")] = None
+    data: Annotated[Json, Meta(description="Any JSON that belongs to it (a tool's result, say); at most 256 KiB.")] = (
+        None
+    )
     session_id: SessionId | None = None
     turn: Turn | None = None
     caused_by: Annotated[Ids, Meta(description="Ids of the memories that led to this one.")] = ()
     entities: Annotated[Labels, Meta(description="Names of people, systems, places it is about.")] = ()
     tags: Labels = ()
-    labels: Annotated[Labels, Meta(description="Sensitivity (health, finance, …); retrieving it needs the same clearance.")] = ()
+    labels: Annotated[
+        Labels, Meta(description="Sensitivity (health, finance, …); retrieving it needs the same clearance.")
+    ] = ()
     task_type: Label | None = None
     fact: Fact | None = None
     importance: Unit = 0.5
     confidence: Annotated[Unit | None, Meta(description="Left out: the trust of its source.")] = None
-    source: Annotated[Source, Meta(description="Where it comes from: your own reasoning, the user, or a tool.")] = "agent"
+    source: Annotated[Source, Meta(description="Where it comes from: your own reasoning, the user, or a tool.")] = (
+        "agent"
+    )
     occurred_at: Annotated[Time | None, Meta(description="When it happened, with offset; left out: now.")] = None
     valid_from: Time | None = None
     expires_at: Time | None = None
@@ -83,7 +63,9 @@ class Store(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     idempotency_key: Annotated[
         IdempotencyKey | None, Meta(description="Repeating a store with the same key makes no second memory.")
     ] = None
-    ack: Annotated[Ack, Meta(description="visible: answered when retrieval finds it; accepted: when it is safely queued.")] = "visible"
+    ack: Annotated[
+        Ack, Meta(description="visible: answered when retrieval finds it; accepted: when it is safely queued.")
+    ] = "visible"
 
     def __post_init__(self) -> None:
         check_sizes(self.content, self.data)
@@ -118,7 +100,9 @@ class StoreReply(msgspec.Struct, frozen=True, kw_only=True):
 class StoreMany(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Store up to 256 memories; each is judged alone, so one bad item does not hold up the others."""
 
-    items: Annotated[tuple[dict[str, Any], ...], Meta(min_length=1, max_length=MAX_STORE_MANY, description="Each as for store.")]
+    items: Annotated[
+        tuple[dict[str, Any], ...], Meta(min_length=1, max_length=MAX_STORE_MANY, description="Each as for store.")
+    ]
     ack: Ack = "visible"
 
 

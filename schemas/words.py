@@ -27,7 +27,8 @@ _URI: Final = r"^memory://[\x21-\x7e]{1,512}" + _END
 
 MEANING_OF_PATTERN: Final = {
     _TEXT: "must hold at least one character that is not white space, and no NUL",
-    _POOL: "must be agent/<name> or shared/<name>, the name being 1 to 63 of a-z, 0-9, _ and - and not beginning with _ or -",
+    _POOL: "must be agent/<name> or shared/<name>, the name being 1 to 63 of a-z, 0-9, _ and -, "
+    "and not beginning with _ or -",
     _AGENT: "must be 1 to 63 of a-z, 0-9, _ and -, and not begin with _ or -",
     _ID: "must be a memory id: a UUID in lower case with hyphens",
     _SESSION: "must be 1 to 128 ASCII letters, digits, '.', '_', ':' and '-', and begin with a letter or digit",
@@ -67,7 +68,9 @@ Role = Literal["reader", "writer", "owner"]
 Change = Literal["created", "updated", "superseded", "archived", "restored", "disputed", "purged"]
 Ack = Literal["visible", "accepted"]
 
-EVENT_KINDS: Final[frozenset[Kind]] = frozenset({"user_input", "tool_call", "tool_result", "agent_thought", "final_answer"})
+EVENT_KINDS: Final[frozenset[Kind]] = frozenset(
+    {"user_input", "tool_call", "tool_result", "agent_thought", "final_answer"}
+)
 TIERS: Final[tuple[Tier, ...]] = ("working", "episodic", "semantic")
 HIDDEN: Final[frozenset[Status]] = frozenset({"archived", "superseded", "quarantined", "purged"})
 """Statuses that retrieval leaves out unless ``include_archived`` is set (purged never comes back)."""
