@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,16 +24,20 @@ from .agents import Agents
 from .keys import AuthRequest, Signer, auth_request
 from .pools import PoolRegistry
 
-LIFETIME: Final = timedelta(hours=24)
-"""After this long a connection has to prove itself anew, which NATS clients do by themselves.
+_NET: Final = timedelta(seconds=60)
+"""How long after its end a connection that we should have ended is ended by NATS itself.
 
-Revocation does not wait for it (`connections.disconnect`); it is the net below that.
+A client cannot tell that from a refusal (nats-py 2.16 then closes for good); when disconnected it comes back.
 """
 
+_MARGIN_S: Final = 0.01
 _SUBJECT: Final = "$SYS.REQ.USER.AUTH"
 _QUEUE: Final = "callout"
 _AT_ONCE: Final = 32
 _UNLIMITED: Final = -1
+
+Disconnect = Callable[[str], Awaitable[object]]
+"""Ends the connections of the agent that is named; as `connections.disconnect` does."""
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +46,10 @@ class AuthCallout:
     """Answers NATS while it is entered. Any number of nodes may do so together: each question goes to one.
 
     A connection is let into `names.AGENTS_ACCOUNT` as the agent whose token it gives, with `names.permissions` for the
-    pools that the agent may read at that moment. It ends when the token ends, when the first of those grants lapses
-    (the client connects again and gets what is left), or after `LIFETIME`.
+    pools that the agent may read at that moment. When the token ends, or the first of those grants lapses,
+    ``disconnect`` is called with the agent's name: it should end the agent's connections, which come back with what is
+    left. If it is None, or this process is gone by then, NATS ends the connection, and some clients do not come back
+    from that.
 
     ``nc_auth`` is a connection in `names.AUTH_ACCOUNT`, ``key_seed`` the seed of the account key that the server's
     configuration names as issuer. ``agents`` and ``pools`` read through a connection of a node.
@@ -55,13 +62,16 @@ class AuthCallout:
         agents: Agents,
         pools: PoolRegistry,
         *,
+        disconnect: Disconnect | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._nc = nc_auth
         self._signer = Signer(key_seed)
         self._agents = agents
         self._pools = pools
+        self._disconnect = disconnect
         self._now = now
+        self._ends: dict[str, tuple[datetime, asyncio.TimerHandle]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._answering = asyncio.TaskGroup()
         self._subscription: Subscription | None = None
@@ -69,7 +79,8 @@ class AuthCallout:
     async def __aenter__(self) -> Self:
         await self._answering.__aenter__()
         self._subscription = await self._nc.subscribe(_SUBJECT, queue=_QUEUE, cb=self._asked)
-        await self._nc.flush()
+        for _ in range(2):  # nats-py's flush overtakes what still waits to be sent (2.16)
+            await self._nc.flush()
         return self
 
     async def __aexit__(
@@ -77,6 +88,8 @@ class AuthCallout:
     ) -> None:
         if self._subscription is not None and not self._nc.is_closed:
             await self._subscription.unsubscribe()
+        for _, timer in self._ends.values():
+            timer.cancel()
         await self._answering.__aexit__(kind, error, trace)
 
     async def _asked(self, msg: Msg) -> None:
@@ -102,13 +115,12 @@ class AuthCallout:
         except AfterwitError as e:
             log.warning("a NATS connection could not be judged: %s", e)
             return {"error": f"cannot judge now: {e}"}
-        ends = [self._now() + LIFETIME, proof.expires_at, *(grant.until for grant in grants.values())]
+        ends = [end for end in (proof.expires_at, *(grant.until for grant in grants.values())) if end is not None]
         allowed = names.permissions(proof.agent, (f"agent/{proof.agent}", *grants))
-        claims = {
+        claims: dict[str, Any] = {
             "sub": request.user_nkey,
             "aud": names.AGENTS_ACCOUNT,
             "name": proof.agent,
-            "exp": int(min(end for end in ends if end is not None).timestamp()),
             "nats": {
                 "type": "user",
                 "version": 2,
@@ -119,7 +131,33 @@ class AuthCallout:
                 "payload": _UNLIMITED,
             },
         }
+        if ends:
+            end = min(ends)
+            self._end_at(end, proof.agent)
+            claims["exp"] = math.ceil((end if self._disconnect is None else end + _NET).timestamp())
         return {"jwt": self._signer.sign(claims)}
+
+    def _end_at(self, end: datetime, agent: str) -> None:
+        if self._disconnect is None:
+            return
+        if agent in self._ends:
+            earlier, timer = self._ends[agent]
+            if earlier <= end:
+                return
+            timer.cancel()
+        delay_s = (end - self._now()).total_seconds() + _MARGIN_S
+        timer = asyncio.get_running_loop().call_later(delay_s, self._ended, agent, self._disconnect)
+        self._ends[agent] = (end, timer)
+
+    def _ended(self, agent: str, disconnect: Disconnect) -> None:
+        del self._ends[agent]
+        self._answering.create_task(self._end(agent, disconnect), name="auth callout: end")
+
+    async def _end(self, agent: str, disconnect: Disconnect) -> None:
+        try:
+            await disconnect(agent)
+        except AfterwitError as e:
+            log.warning("connections of %s could not be ended, NATS will do it: %s", agent, e)
 
     def _response(self, request: AuthRequest, decision: dict[str, str]) -> bytes:
         claims: dict[str, Any] = {
@@ -139,7 +177,9 @@ class CalloutSecret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serve_callout(url: str, secret: Path, agents: Agents, pools: PoolRegistry) -> AsyncIterator[None]:
+async def serve_callout(
+    url: str, secret: Path, agents: Agents, pools: PoolRegistry, *, disconnect: Disconnect | None = None
+) -> AsyncIterator[None]:
     """An `AuthCallout` on a connection of its own while the block runs; ``secret`` is a file with a `CalloutSecret`.
 
     Raises:
@@ -152,7 +192,7 @@ async def serve_callout(url: str, secret: Path, agents: Agents, pools: PoolRegis
         raise Invalid(f"{secret} is no credentials file of the auth callout: {e}", field="credentials") from e
     nc = await connect(url, name="afterwit callout", credentials=Credentials(user=ours.user, password=ours.password))
     try:
-        async with AuthCallout(nc, ours.seed, agents, pools):
+        async with AuthCallout(nc, ours.seed, agents, pools, disconnect=disconnect):
             yield
     finally:
         await nc.close()

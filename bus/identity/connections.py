@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 from ...schemas import TimedOut, Unavailable
 from .. import names
@@ -106,7 +107,7 @@ async def _servers(nc: Client) -> set[str]:
     """The ids of all servers that answer; the first to do so knows how many there should be."""
     answers: asyncio.Queue[bytes] = asyncio.Queue()
 
-    async def take(msg: Any) -> None:
+    async def take(msg: Msg) -> None:
         answers.put_nowait(msg.data)
 
     inbox = nc.new_inbox()
@@ -117,7 +118,10 @@ async def _servers(nc: Client) -> set[str]:
         async with asyncio.timeout(_TIMEOUT_S):
             expected = 1
             while len(servers) < expected:
-                statsz = _decoded(await answers.get(), _Statsz)
+                answer = await answers.get()
+                if not answer:  # the server's word for "nobody listens there"
+                    raise _not_allowed()
+                statsz = _decoded(answer, _Statsz)
                 servers.add(statsz.server.id)
                 expected = max(expected, statsz.statsz.active_servers)
     except TimeoutError as e:
@@ -152,7 +156,7 @@ async def _ask(nc: Client, subject: str, question: bytes, type: type[T]) -> T:
     try:
         msg = await mailbox_of(nc).ask(Question(subject, question), timeout_s=_TIMEOUT_S)
     except NobodyThere as e:
-        raise Unavailable("this connection may not ask NATS about connections: it needs the system account") from e
+        raise _not_allowed() from e
     except NoAnswer as e:
         raise TimedOut(f"NATS did not answer about connections in {_TIMEOUT_S:g} s") from e
     return _decoded(msg.data, type)
@@ -163,3 +167,7 @@ def _decoded(data: bytes, type: type[T]) -> T:
         return msgspec.json.decode(data, type=type)
     except msgspec.MsgspecError as e:
         raise Unavailable(f"NATS answered what is not understood: {e}") from e
+
+
+def _not_allowed() -> Unavailable:
+    return Unavailable("this connection may not ask NATS about connections: it needs the system account")

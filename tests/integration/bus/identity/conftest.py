@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import nats
@@ -14,7 +15,7 @@ from nats.aio.client import Client
 
 from afterwit.bus import names
 from afterwit.bus.connection import Credentials, connect
-from afterwit.bus.identity import Agents, PoolRegistry, serve_callout
+from afterwit.bus.identity import Agents, PoolRegistry, disconnect, serve_callout
 from afterwit.bus.streams import ensure_streams
 from afterwit.deploy.engines.nats import NatsCredentials, make_credentials, nats_config
 from tests.engines.nats_server import NatsServer
@@ -41,6 +42,19 @@ class Agent:
     nc: Client
     errors: list[str] = field(default_factory=list)
     reconnects: int = 0
+
+    def refusals(self, what: str = "authorization violation") -> int:
+        """How often the server has said ``what``."""
+        return sum(what in error.lower() for error in self.errors)
+
+
+async def settled(nc: Client) -> None:
+    """The server has all that ``nc`` sent.
+
+    nats-py's flush writes its ping past what still waits to be sent (2.16): it takes two.
+    """
+    await nc.flush()
+    await nc.flush()
 
 
 Connecting = Callable[..., Awaitable[Agent]]
@@ -79,9 +93,18 @@ def pools(node: Client) -> PoolRegistry:
 
 
 @pytest_asyncio.fixture
-async def callout(bus: Bus, agents: Agents, pools: PoolRegistry) -> AsyncIterator[None]:
+async def system(bus: Bus) -> AsyncIterator[Client]:
+    """A connection in the system account."""
+    nc = await bus.part("sys")
+    yield nc
+    await nc.close()
+
+
+@pytest_asyncio.fixture
+async def callout(bus: Bus, agents: Agents, pools: PoolRegistry, system: Client) -> AsyncIterator[None]:
     """Agents can connect."""
-    async with serve_callout(bus.server.url, bus.secrets / "callout.json", agents, pools):
+    end = partial(disconnect, system)
+    async with serve_callout(bus.server.url, bus.secrets / "callout.json", agents, pools, disconnect=end):
         yield
 
 
@@ -105,8 +128,8 @@ async def connect_agent(bus: Bus, callout: None) -> AsyncIterator[Connecting]:
                 inbox_prefix=names.inbox(agent),
                 error_cb=on_error,
                 reconnected_cb=on_reconnect,
-                reconnect_time_wait=0.05,  # type: ignore[arg-type]  # only ever given to sleep()
-                max_reconnect_attempts=5,
+                reconnect_time_wait=0.05,
+                max_reconnect_attempts=200,
                 connect_timeout=10,
             )
             stack.push_async_callback(connected.nc.close)
