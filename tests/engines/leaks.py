@@ -10,23 +10,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 _PATIENCE_S = 3.0
 _LIBRARY_THREADS = ("asyncio_", "pytest_timeout", "OtelBatch", "tokio", "ThreadPoolExecutor-")
 """Threads of pools that live as long as the process by design."""
+_LISTEN = "0A"
 
 
 @contextmanager
-def leak_check(allowed_children: frozenset[int] = frozenset()) -> Iterator[None]:
-    """What the body starts must be gone when it ends.
+def leak_check() -> Iterator[None]:
+    """What the body starts must be gone when it ends. Sockets and processes are looked for on Linux alone.
 
     Raises:
         AssertionError: names what was left.
     """
-    before = _Snapshot.take()
+    before = _Held.now()
     yield
     deadline = time.monotonic() + _PATIENCE_S
-    while left := _Snapshot.take().beyond(before):
+    while left := _Held.now().beyond(before):
         if time.monotonic() > deadline:
             raise AssertionError("the test left behind: " + "; ".join(sorted(left)))
         gc.collect()
@@ -43,43 +45,49 @@ async def leftover_tasks(before: set[asyncio.Task[object]]) -> list[str]:
         await asyncio.sleep(0.01)
 
 
-class _Snapshot:
-    def __init__(self, threads: set[str], children: set[str], sockets: set[str]) -> None:
-        self._held = {"thread": threads, "child process": children, "socket": sockets}
+class _Held(NamedTuple):
+    """What this process holds now: threads by name, children by process id, sockets by inode."""
+
+    threads: frozenset[str]
+    children: frozenset[str]
+    sockets: frozenset[str]
 
     @classmethod
-    def take(cls) -> _Snapshot:
-        threads = {
-            f"{thread.name} ({thread.ident})"
-            for thread in threading.enumerate()
-            if not thread.name.startswith(_LIBRARY_THREADS)
-        }
-        return cls(threads, set(_children()), set(_sockets()))
+    def now(cls) -> _Held:
+        threads = (f"{t.name} ({t.ident})" for t in threading.enumerate() if not t.name.startswith(_LIBRARY_THREADS))
+        return cls(frozenset(threads), frozenset(_children()), frozenset(_sockets()))
 
-    def beyond(self, before: _Snapshot) -> list[str]:
-        return [f"{kind} {one}" for kind, held in self._held.items() for one in held - before._held[kind]]
+    def beyond(self, before: _Held) -> list[str]:
+        """Descriptions of what is held now and was not before."""
+        left = [f"thread {name}" for name in self.threads - before.threads]
+        left += [f"child process {pid}" for pid in self.children - before.children]
+        if new := self.sockets - before.sockets:
+            left += _named(new)
+        return left
 
 
 def _children() -> Iterator[str]:
-    """Direct children of this process, zombies too. Only Linux says; elsewhere nothing is checked."""
-    for path in Path("/proc").glob(f"{os.getpid()}/task/*/children"):
+    """Process ids of direct children, zombies too."""
+    for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
         yield from path.read_text().split()
 
 
 def _sockets() -> Iterator[str]:
-    """Sockets to other parties; the loops' own pairs are unnamed ones and come and go with them."""
-    inodes = set()
+    """Inodes of open sockets."""
     for fd in Path("/proc/self/fd").glob("*"):
         try:
             target = str(fd.readlink())
         except OSError:
             continue
         if target.startswith("socket:["):
-            inodes.add(target[8:-1])
+            yield target[8:-1]
+
+
+def _named(inodes: frozenset[str]) -> Iterator[str]:
+    """Descriptions of those that are TCP sockets: event loops' own pairs are not, and come and go with them."""
     for table in ("tcp", "tcp6"):
         path = Path(f"/proc/self/net/{table}")
-        if path.exists():
-            for line in path.read_text().splitlines()[1:]:
-                columns = line.split()
-                if columns[9] in inodes:
-                    yield f"{table} {columns[1]} → {columns[2]}"
+        for line in path.read_text().splitlines()[1:] if path.exists() else ():
+            columns = line.split()
+            if columns[9] in inodes:
+                yield f"{table} socket {'listening on ' if columns[3] == _LISTEN else ''}{columns[1]} → {columns[2]}"
