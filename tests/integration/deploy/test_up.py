@@ -21,6 +21,7 @@ from afterwit.bus.connection import Credentials, connect
 from afterwit.bus.identity import Agents
 from afterwit.deploy.ready import Ready
 from tests.engines.ports import free_port
+from tests.engines.processes import alive
 from tests.engines.waiting import wait_until
 
 READY_WITHIN_S = 60.0
@@ -105,14 +106,6 @@ async def refusal(tmp_path: Path, *options: str, env: dict[str, str] | None = No
         _, errors = await refused.process.communicate()
     assert refused.process.returncode is not None
     return refused.process.returncode, " ".join(errors.decode().split())
-
-
-def alive(pid: int) -> bool:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
 
 
 def mode(path: Path) -> int:

@@ -16,6 +16,7 @@ import pytest
 
 from afterwit.deploy.supervisor import Event, Part, Supervisor
 from afterwit.schemas import Unavailable
+from tests.engines.processes import alive
 from tests.engines.waiting import wait_until
 
 SLEEPS = "import time; time.sleep(600)"
@@ -38,14 +39,6 @@ def part(name: str, code: str = SLEEPS, **options: object) -> Part:
             **options,
         }
     )
-
-
-def alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def texts(directory: Path) -> dict[str, str]:
