@@ -99,9 +99,9 @@ def corpus(filter: IndexFilter) -> Filter | None:
     return None if filter.pools is None else Filter(must=[_any("pool", filter.pools)])
 
 
-def engine_filter(filter: IndexFilter, *more: Any) -> Filter:
-    """``filter`` for the engine, with ``more`` conditions."""
-    must: list[Any] = list(more)
+def engine_filter(filter: IndexFilter) -> Filter:
+    """``filter`` for the engine."""
+    must: list[Any] = []
     must_not: list[Any] = [_PURGED]
     if filter.pools is not None:
         must.append(_any("pool", filter.pools))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ from qdrant_edge import (
     CountRequest,
     Direction,
     EdgeShard,
+    Filter,
     HasIdCondition,
     IdfParams,
     OrderBy,
@@ -101,11 +102,10 @@ class _Search:
         """Give the hits of one list their score in the other. A list that is not full has nothing left to ask for."""
         requests, targets = [], []
         if self._vector is not None and len(cosines) == depth and (missing := words.keys() - cosines.keys()):
-            requests.append(self._dense(engine_filter(self._query.filter, HasIdCondition(missing)), len(missing)))
+            requests.append(self._dense(_these(missing), len(missing)))
             targets.append(cosines)
         if self._words and len(words) == depth and (missing := cosines.keys() - words.keys()):
-            only = engine_filter(self._query.filter, HasIdCondition(missing))
-            requests.append(self._sparse(self._words, only, len(missing)))
+            requests.append(self._sparse(self._words, _these(missing), len(missing)))
             targets.append(words)
         if requests:
             for target, answer in zip(targets, self._shard.query_batch(QueryBatchRequest(requests)), strict=True):
@@ -146,6 +146,11 @@ class _Search:
     def _sparse(self, words: SparseWeights, filter: Any, limit: int) -> QueryRequest:
         vector = SparseVector(words.indices, words.values)
         return _request(Query.Nearest(vector, using=WORDS), filter, limit, self._idf)
+
+
+def _these(ids: Set[Any]) -> Filter:
+    """The ids alone: they are hits, so they have passed the search's filter already."""
+    return Filter(must=[HasIdCondition(set(ids))])
 
 
 def _request(query: Any, filter: Any, limit: int, params: SearchParams | None) -> QueryRequest:
