@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
@@ -23,6 +24,7 @@ from starlette.routing import BaseRoute, Route
 
 from ...schemas.codec import to_plain
 from ...schemas.words import MAX_CONTENT_BYTES, MAX_DATA_BYTES
+from ._connection import end_notice_streams
 from .auth import not_decided
 from .health import examine
 from .server import MemoryServer
@@ -35,9 +37,22 @@ _MAX_BODY: Final = 6 * MAX_CONTENT_BYTES + 2 * MAX_DATA_BYTES + 64 * 1024
 _MAX_SESSIONS: Final = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The web application, and what has to end before its server can."""
+
+    asgi: Starlette
+    managers: tuple[StreamableHTTPSessionManager, ...]
+
+    def end_notice_streams(self) -> None:
+        """End the streams on which handshake sessions wait for notices; what is under way is still answered."""
+        for manager in self.managers:
+            end_notice_streams(manager)
+
+
 def build_app(
     server: MemoryServer, verifier: TokenVerifier, nc: Client, *, url: str, hosts: Iterable[str] = ()
-) -> Starlette:
+) -> Application:
     """The application; ``url`` is where clients reach it, ``hosts`` the further names that they may use."""
     security = transport_security(url, hosts)
     managers = {
@@ -69,7 +84,7 @@ def build_app(
         endpoint = RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [], build_resource_metadata_url(resource))
         routes.append(Route(path, endpoint=endpoint))
         routes += create_protected_resource_routes(resource, [AnyHttpUrl(url)], resource_name="Afterwit")
-    return Starlette(
+    app = Starlette(
         routes=routes,
         middleware=[
             Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(verifier), on_error=not_decided),
@@ -77,6 +92,7 @@ def build_app(
         ],
         lifespan=lifespan,
     )
+    return Application(app, tuple(managers.values()))
 
 
 def transport_security(url: str, hosts: Iterable[str]) -> TransportSecuritySettings:

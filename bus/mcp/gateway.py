@@ -8,13 +8,11 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Final
 
 import uvicorn
 from nats.aio.client import Client
 from sse_starlette.sse import AppStatus
-from starlette.applications import Starlette
 
 from ...schemas import Unauthenticated, Unavailable
 from .. import names
@@ -23,7 +21,7 @@ from ..identity import Agents, PoolRegistry, parts
 from ..notices import Notices
 from ..rpc import Requester
 from .access import RegistryAccess
-from .app import build_app
+from .app import Application, build_app
 from .auth import AgentTokens, bearer
 from .hub import Hub
 from .node import Node
@@ -80,10 +78,8 @@ async def serve(
                 app = build_app(
                     build_server(node, hub, bearer), AgentTokens(Agents(nc)), nc, url=url, hosts=settings.allowed_hosts
                 )
-                web = _WebServer(app, hub)
+                web = _WebServer(app, hub, lambda: ready(port) if ready is not None else None)
                 stopping = tasks.create_task(web.stop_on(stop))
-                if ready is not None:
-                    web.on_started = lambda: ready(port)
                 logger.info("the gateway listens on %s", url)
                 await web.serve(sockets=[listener])
                 stopping.cancel()
@@ -95,31 +91,35 @@ async def serve(
 class _WebServer(uvicorn.Server):
     """uvicorn that ends our streams first when it is told to stop, and leaves signals to us."""
 
-    def __init__(self, app: Starlette, hub: Hub) -> None:
+    def __init__(self, app: Application, hub: Hub, on_started: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
-                app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=_GRACE_S, ws="none"
+                app.asgi,
+                log_config=None,
+                access_log=False,
+                lifespan="on",
+                timeout_graceful_shutdown=_GRACE_S,
+                ws="none",
             )
         )
+        self._app = app
         self._hub = hub
-        self.on_started: Callable[[], None] = lambda: None
+        self._on_started = on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        # The SDK's event streams of handshake sessions end when this is set, which uvicorn's handle_exit does for the
-        # whole process, for good: a gateway that is started after another one (in a test) has to take it back.
         AppStatus.should_exit = False
         await super().startup(sockets)
         if self.started:
-            self.on_started()
+            self._on_started()
 
     async def stop_on(self, stop: asyncio.Event) -> None:
+        """End all streams once ``stop`` is set, then the server: it waits for streams, and they last for ever."""
         await stop.wait()
-        self.handle_exit(signal.SIGTERM, None)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # A listen stream lasts until its client leaves, and uvicorn waits for it: end them all, in order.
         self._hub.close()
-        super().handle_exit(sig, frame)
+        self._app.end_notice_streams()
+        # It is the process's, not ours alone: the SDK's event streams have a task that ends by it, and by nothing else.
+        AppStatus.should_exit = True
+        self.should_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -73,13 +72,13 @@ async def test_sigterm_ends_it_in_time_and_in_order(system: FakeSystem) -> None:
             ):
                 await old.subscribe_resource("memory://shared/team")
                 await wait_until(lambda: _told(system, inbox), description="the session is told")
-                begun = time.monotonic()
                 process.send_signal(signal.SIGTERM)
                 assert [event async for event in events] == []
                 assert await process.wait() == 0
-                assert time.monotonic() - begun < 2.0
             assert process.stderr is not None
-            assert b"Traceback" not in await process.stderr.read()
+            log = await process.stderr.read()
+            assert b"graceful shutdown exceeded" not in log  # nothing had to be waited for
+            assert b"Traceback" not in log
 
 
 async def _told(system: FakeSystem, inbox: Inbox) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mcp import Client
 from mcp.server.connection import Connection
 from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import ListToolsResult
 
-from afterwit.bus.mcp._connection import connection_of
+from afterwit.bus.mcp._connection import connection_of, end_notice_streams
 
 
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -35,3 +38,14 @@ async def test_a_requests_connection_has_state_and_teardown(era: str) -> None:
             assert seen[0].has_standalone_channel
             assert not ended
     assert ended
+
+
+def test_the_session_manager_keeps_its_sessions_where_we_look() -> None:
+    manager = StreamableHTTPSessionManager(Server("probe"))
+    end_notice_streams(manager)
+    ended: list[bool] = []
+    session: Any = SimpleNamespace(close_standalone_sse_stream=lambda: ended.append(True))
+    manager._server_instances["one"] = session
+    end_notice_streams(manager)
+    assert ended == [True]
+    assert hasattr(StreamableHTTPServerTransport, "close_standalone_sse_stream")
