@@ -20,6 +20,8 @@ from nats.aio.client import Client as Nats
 
 from ..bus.identity import Agents
 from ..bus.identity.parts import ADMIN, CALLOUT, GATEWAY, NODE, SYS
+from ..bus.settings import settings_of
+from ..memory_node.settings import NodeSettings
 from ..schemas import Invalid
 from .admin import CALLOUT_CREDENTIALS, CREDENTIALS, SYSTEM_CREDENTIALS, connected_as
 from .data_dir import DataDir, checked_agent, write_private
@@ -70,12 +72,24 @@ class UpOptions:
                 '(.creds, or JSON {"user", "password"})',
                 field="nats_url",
             )
+        if self.ready_file is not None and not self.ready_file.absolute().parent.is_dir():
+            raise Invalid(
+                f"--ready-file: there is no directory {self.ready_file.absolute().parent}", field="ready_file"
+            )
+        self._check_engines()
         if (interval := environ.get(SYNC_INTERVAL)) and not _DURATION.fullmatch(interval):
             raise Invalid(
                 f"{SYNC_INTERVAL}: {interval!r} is neither `always` nor a duration such as 10s", field=SYNC_INTERVAL
             )
         for agent in self.agents:
             checked_agent(agent)
+
+    def _check_engines(self) -> None:
+        """An engine that the nodes cannot use would be passed over in silence."""
+        known = {setting.field for setting in settings_of(NodeSettings)}
+        for field in ("qdrant_url", "redis_url", "inference_url"):
+            if getattr(self, field) and field not in known:
+                raise Invalid(f"--{field.replace('_', '-')}: this version's nodes have no use for it", field=field)
 
 
 class Report(Protocol):

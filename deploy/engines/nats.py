@@ -36,8 +36,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 MAX_PAYLOAD: Final = "8MB"
 
 _AUTH_TIMEOUT_S: Final = 1.5
-"""Under the two seconds after which the server sends its first ping: nats-py 2.16 takes that for having been let in, and
-a refusal after it for the end. So who comes back before the callout does is refused early, and tries again."""
+"""Under the two seconds after which the server sends its first ping: nats-py 2.16 takes that for being let in, and a
+refusal after it for the end. So who comes back before the callout does is refused early, and tries again."""
+
 _SERVICES: Final = (names.REQUEST_SUBJECTS, names.INGEST_SUBJECTS)
 """What agents may ask of us."""
 _STREAMS: Final = (names.REJECTED_SUBJECTS, names.CHANGED_SUBJECTS)

@@ -207,6 +207,7 @@ async def test_a_taken_port_is_told(tmp_path: Path) -> None:
         (["--nats-url", "nats://127.0.0.1:1"], {}, "--nats-url needs AFTERWIT_NATS_CREDENTIALS"),
         (["--agent", "Alice"], {}, "'Alice' is no agent's name"),
         (["--port", "70000"], {}, "--port"),
+        (["--ready-file", "/nowhere/ready.json"], {}, "there is no directory /nowhere"),
         ([], {"AFTERWIT_SYNC_INTERVAL": "often"}, "AFTERWIT_SYNC_INTERVAL: 'often'"),
     ],
 )
