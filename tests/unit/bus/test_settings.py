@@ -40,7 +40,12 @@ def test_what_was_written_reads_back() -> None:
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("AFTERWIT_WORKERS", "0"), ("AFTERWIT_WORKERS", "many"), ("AFTERWIT_RERANK", "perhaps"), ("AFTERWIT_EMBEDDER", "e6")],
+    [
+        ("AFTERWIT_WORKERS", "0"),
+        ("AFTERWIT_WORKERS", "many"),
+        ("AFTERWIT_RERANK", "perhaps"),
+        ("AFTERWIT_EMBEDDER", "e6"),
+    ],
 )
 def test_a_bad_value_is_named_with_its_variable(variable: str, value: str) -> None:
     with pytest.raises(Invalid, match=f"{variable}: '{value}'") as caught:
