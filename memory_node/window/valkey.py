@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from ...schemas import LogEntry, Memory, Unavailable, codec
+from ...schemas.words import Status
 
 logger = logging.getLogger(__name__)
 
@@ -18,6 +19,9 @@ IDLE_S: Final = 24 * 3600
 """A window without a write for this long is gone (design §4)."""
 MAX_TURNS: Final = 512
 """Beyond this a turn's weight, exp(-0.1 · turns), is below any that could be chosen."""
+
+GONE: Final[frozenset[Status]] = frozenset({"archived", "purged", "quarantined"})
+"""What a window does not show. A superseded memory stays: what came after it was said knowing it."""
 
 _PUT: Final = """
 -- KEYS: memories (hash id -> payload), turns (zset id -> turn), seqs (hash id -> seq)
@@ -118,7 +122,7 @@ def _arguments(entries: Sequence[LogEntry]) -> list[str | int | bytes]:
     for entry in entries:
         memory = entry.memory
         assert memory.seq is not None
-        gone = memory.status in ("archived", "purged", "quarantined")
+        gone = memory.status in GONE
         turn = "" if memory.turn is None else memory.turn
         arguments += [memory.id, memory.seq, turn, b"" if gone else codec.encode(memory, codec.MSGPACK)]
     return arguments

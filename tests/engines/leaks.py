@@ -69,7 +69,15 @@ class _Held(NamedTuple):
 def _children() -> Iterator[str]:
     """Process ids of direct children, zombies too."""
     for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-        yield from path.read_text().split()
+        for pid in path.read_text().split():
+            yield f"{pid} ({_command(pid)})"
+
+
+def _command(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip() or "a zombie"
+    except OSError:
+        return "gone"
 
 
 def _sockets() -> Iterator[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,17 +18,15 @@ import msgspec
 
 from afterwit.deploy.ready import Ready
 
-UP: Final = (sys.executable, "-P", "-m", "afterwit.deploy.cli", "up")
 READY_WITHIN_S: Final = 120.0
 STOPPED_WITHIN_S: Final = 30.0
 _POLL_S: Final = 0.05
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class System:
     """A running `afterwit up`."""
 
-    process: asyncio.subprocess.Process
     ready_file: Path
     output: Path
 
@@ -34,6 +34,11 @@ class System:
     def ready(self) -> Ready:
         """The ready file as it stands now: it is written anew when a part was restarted."""
         return msgspec.json.decode(self.ready_file.read_bytes(), type=Ready)
+
+    @property
+    def data_dir(self) -> Path:
+        """Where it keeps everything."""
+        return Path(self.ready.data_dir)
 
     def pids(self, part: str) -> list[int]:
         """The processes that are ``part`` now."""
@@ -44,48 +49,55 @@ class System:
         return self.ready.agents[agent]
 
 
-@asynccontextmanager
-async def afterwit_up(
-    directory: Path, *agents: str, options: Sequence[str] = (), program: Sequence[str] = UP
-) -> AsyncIterator[System]:
-    """`afterwit up` on free ports with its data under ``directory``, ready; stopped by SIGTERM at the end.
-
-    ``program`` is what is run instead of the command; it takes the same options.
-    """
-    ready_file, output = directory / "ready.json", directory / "up.log"
+@contextmanager
+def launched(directory: Path, *agents: str, options: Sequence[str] = ()) -> Iterator[System]:
+    """`afterwit up` on free ports with its data under ``directory``, ready; stopped by SIGTERM at the end."""
+    system = System(directory / "ready.json", directory / "up.log")
     command = [
-        *(*program, "--data-dir", str(directory / "data")),
-        *("--port", "0", "--nats-port", "0", "--ready-file", str(ready_file)),
+        *(sys.executable, "-P", "-m", "afterwit.deploy.cli", "up", "--data-dir", str(directory / "data")),
+        *("--port", "0", "--nats-port", "0", "--ready-file", str(system.ready_file)),
         *(word for agent in agents for word in ("--agent", agent)),
         *options,
     ]
-    with output.open("wb") as log:
-        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log, env=_clean_environment())
+    with system.output.open("wb") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment(), cwd=directory
+        )
     try:
-        await _wait_ready(process, ready_file, output)
-        yield System(process, ready_file, output)
+        _wait_ready(process, system)
+        yield system
     finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)  # does nothing to one that has ended
         try:
-            async with asyncio.timeout(STOPPED_WITHIN_S):
-                await process.wait()
-        except TimeoutError:
+            process.wait(STOPPED_WITHIN_S)
+        except subprocess.TimeoutExpired:
             process.kill()
-            await process.wait()
+            process.wait()
             raise AssertionError(
-                f"afterwit up did not stop within {STOPPED_WITHIN_S} s:\n{output.read_text()}"
+                f"afterwit up did not stop within {STOPPED_WITHIN_S} s:\n{system.output.read_text()}"
             ) from None
 
 
-async def _wait_ready(process: asyncio.subprocess.Process, ready_file: Path, output: Path) -> None:
-    async with asyncio.timeout(READY_WITHIN_S):
-        while not ready_file.exists():
-            if process.returncode is not None:
-                raise AssertionError(f"afterwit up ended with {process.returncode}:\n{output.read_text()}")
-            await asyncio.sleep(_POLL_S)
+@asynccontextmanager
+async def afterwit_up(directory: Path, *agents: str, options: Sequence[str] = ()) -> AsyncIterator[System]:
+    """`launched`, beside a running event loop."""
+    with ExitStack() as stack:
+        try:
+            yield await asyncio.to_thread(stack.enter_context, launched(directory, *agents, options=options))
+        finally:
+            await asyncio.to_thread(stack.close)
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment(**more: str) -> dict[str, str]:
     """Ours, without settings of a developer's own Afterwit."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("AFTERWIT_")}
+    return {name: value for name, value in os.environ.items() if not name.startswith("AFTERWIT_")} | more
+
+
+def _wait_ready(process: subprocess.Popen[bytes], system: System) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while not system.ready_file.exists():
+        if process.poll() is not None:
+            raise AssertionError(f"afterwit up ended with {process.returncode}:\n{system.output.read_text()}")
+        if time.monotonic() > deadline:
+            raise AssertionError(f"afterwit up was not ready in {READY_WITHIN_S} s:\n{system.output.read_text()}")
+        time.sleep(_POLL_S)
