@@ -1,7 +1,8 @@
 """Reading single messages and batches out of a stream without a consumer (NATS ADR-31).
 
 Measured with 50,000 subjects in 200 pools: the latest of an exact subject 0.12 ms, of one with two wildcards 0.25 ms,
-100 of the latter in one `last_many` 13 ms.
+100 of the latter in one `last_many` 13 ms. Wildcards cost by the number of pools: 1.7 ms at 10,000 pools, 100 at once
+300 ms (exact subjects: 0.25 and 13 ms in the same run). Give the pool where it is known.
 """
 
 from __future__ import annotations

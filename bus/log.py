@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -99,10 +99,22 @@ class Log:
         stored = await self._current.last(names.log(pool, id) if pool else names.log_of_any_pool(id))
         return record_of(stored) if stored else None
 
-    async def latest_many(self, ids: Sequence[str]) -> dict[str, LogRecord]:
-        """The newest versions of those of ``ids`` that exist."""
-        found = await self._current.last_many([names.log_of_any_pool(id) for id in dict.fromkeys(ids)])
+    async def latest_many(self, ids: Sequence[str], pools: Mapping[str, str] | None = None) -> dict[str, LogRecord]:
+        """The newest versions of those of ``ids`` that exist.
+
+        ``pools`` (id → pool) spares the search through all pools, which costs 3 ms an id when there are 10,000 of them;
+        an id that is not in the pool given for it is not found.
+        """
+        known = pools or {}
+        found = await self._current.last_many(
+            [names.log(known[id], id) if id in known else names.log_of_any_pool(id) for id in dict.fromkeys(ids)]
+        )
         return {record.entry.memory.id: record for record in map(record_of, found)}
+
+    async def at(self, seq: int) -> LogRecord | None:
+        """The entry at ``seq``; ``None`` if the log has not come so far, or it was erased."""
+        stored = await self._any_replica.at(seq)
+        return record_of(stored) if stored else None
 
     async def history(self, id: str, pool: str) -> list[LogRecord]:
         """All versions of a memory, oldest first."""

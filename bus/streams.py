@@ -40,7 +40,7 @@ def _work_queue(name: str, subjects: str) -> api.StreamConfig:
 
 
 def _bucket(name: str) -> api.StreamConfig:
-    """A key-value bucket with history 1: what nats-py's `create_key_value` makes, but deletable, for purge."""
+    """A key-value bucket with history 1, as nats-py's `create_key_value` makes it, with direct reads."""
     return api.StreamConfig(
         name=names.kv_stream(name),
         subjects=[names.kv_subject(name, ">")],

@@ -79,6 +79,8 @@ async def test_latest_many_finds_those_that_exist(nc: Client, js: JetStreamConte
     assert found[ids[0]].seq == seq
     assert found[ids[0]].entry.memory.content == "again"
     assert await log.latest_many([]) == {}
+    hints = {e.memory.id: e.memory.pool for e in entries[:5]} | {ids[5]: "shared/elsewhere"}
+    assert set(await log.latest_many(ids[:10], hints)) == {*ids[:5], *ids[6:10]}
 
 
 @pytest.mark.parametrize("replicas", [1, 3])

@@ -12,7 +12,7 @@ import pytest
 from nats.aio.client import Client
 
 from afterwit.bus import names, rpc
-from afterwit.bus.connection import connect
+from afterwit.bus.connection import connect, wait_connected
 from afterwit.bus.rpc import Caller, Handler, Requester, RequestServer
 from afterwit.schemas import (
     AfterwitError,
@@ -275,7 +275,8 @@ async def test_calls_under_way_when_the_server_dies_fail_clearly_and_later_ones_
             await asyncio.wait_for(held, 10)
         await asyncio.to_thread(nats_server.start)
         hold.set()
-        await wait_until(lambda: nc.is_connected, description="the node is connected again")
+        await wait_connected(nc, 10.0)
+        await nc.flush()  # the node's subscriptions are there again
         reply = await requester.call("alice", "pool_create", PoolCreate(pool="shared/after"))
         assert reply.pool == "shared/after"
     await client.close()
