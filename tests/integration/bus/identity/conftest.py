@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -132,7 +135,17 @@ async def connect_agent(bus: Bus, callout: None) -> AsyncIterator[Connecting]:
                 max_reconnect_attempts=200,
                 connect_timeout=10,
             )
-            stack.push_async_callback(connected.nc.close)
+            stack.push_async_callback(_close, connected.nc)
             return connected
 
         yield connect_with
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()  # nats-py 2.16 forgets the sockets of attempts to reconnect that were refused
+
+
+async def _close(nc: Client) -> None:
+    coming_back = nc._reconnection_task
+    await nc.close()
+    if coming_back is not None:  # closed while it came back, nats-py 2.16 can leave this running
+        coming_back.cancel()
+        await asyncio.wait((coming_back,))

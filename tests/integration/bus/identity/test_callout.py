@@ -20,10 +20,9 @@ from tests.engines.waiting import wait_until
 
 from .conftest import Agent, Bus, Connecting, settled
 
-# nats-py 2.16 forgets the socket of an attempt to reconnect that was refused.
-SOCKETS_OF_NATS_PY = pytest.mark.filterwarnings(
-    "ignore:.*StreamWriter.__del__:pytest.PytestUnraisableExceptionWarning"
-)
+# nats-py 2.16 forgets the sockets of attempts to reconnect that were refused.
+pytestmark = pytest.mark.filterwarnings("ignore:.*StreamWriter.__del__:pytest.PytestUnraisableExceptionWarning")
+
 
 TEAM, OTHERS = "shared/team", "shared/others"
 
@@ -190,7 +189,6 @@ async def test_a_connection_ends_when_a_grant_lapses_and_comes_back_without_it(
     assert alice.reconnects == 1
 
 
-@SOCKETS_OF_NATS_PY
 async def test_a_connection_ends_with_its_token(agents: Agents, connect_agent: Connecting) -> None:
     first = await agents.add("alice")
     second = await agents.rotate("alice", grace_s=4)
@@ -261,7 +259,6 @@ async def test_many_agents_come_in_at_once(agents: Agents, connect_agent: Connec
     assert all(agent.nc.is_connected for agent in connected)
 
 
-@SOCKETS_OF_NATS_PY
 async def test_agents_come_back_after_the_server_was_killed(bus: Bus, node: Client, alice: Agent) -> None:
     await served(node)
     await asyncio.to_thread(bus.server.kill)

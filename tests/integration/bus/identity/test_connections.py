@@ -14,6 +14,9 @@ from tests.engines.waiting import wait_until
 
 from .conftest import Bus, Connecting, settled
 
+# nats-py 2.16 forgets the sockets of attempts to reconnect that were refused.
+pytestmark = pytest.mark.filterwarnings("ignore:.*StreamWriter.__del__:pytest.PytestUnraisableExceptionWarning")
+
 TEAM = "shared/team"
 
 
@@ -44,8 +47,6 @@ async def test_what_was_revoked_is_gone_from_running_connections(
     assert bystander.errors == []
 
 
-# nats-py 2.16 forgets the socket of an attempt to reconnect that was refused.
-@pytest.mark.filterwarnings("ignore:.*StreamWriter.__del__:pytest.PytestUnraisableExceptionWarning")
 async def test_a_revoked_agent_does_not_come_back(system: Client, agents: Agents, connect_agent: Connecting) -> None:
     alice = await connect_agent(await agents.add("alice"), "alice")
     await agents.revoke("alice")
