@@ -22,8 +22,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.memory_node.inference import Embedder, Role
-
+from ..inference import Embedder, Role
 from .analysis import han_share
 
 VERSION: Final = 1
