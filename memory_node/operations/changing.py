@@ -154,12 +154,13 @@ class Changing:
             ids = await selected(self._index, self._access, caller.agent, where, self._clock())
         for id in ids:  # all or nothing as far as permission goes: nobody wants half of a list refused
             await self._writable(caller.agent, id)
-        copies = await self._derived(caller.agent, ids)
-        if request.cascade:
-            ids += copies
-            copies = []
+        remaining = await self._derived(caller.agent, ids)
+        if request.cascade:  # as far as the caller may: a copy in a pool that it only reads stays, and is named
+            writable = await self._access.writable(caller.agent)
+            ids += [memory.id for memory in remaining if memory.pool in writable]
+            remaining = [memory for memory in remaining if memory.pool not in writable]
         forgotten = [id for id in ids if await self._archive(caller.agent, id, request.reason)]
-        return ForgetReply(count=len(forgotten), ids=tuple(forgotten), remaining=tuple(copies))
+        return ForgetReply(count=len(forgotten), ids=tuple(forgotten), remaining=tuple(m.id for m in remaining))
 
     async def _archive(self, agent: str, id: str, reason: str) -> bool:
         archived = False
@@ -172,17 +173,18 @@ class Changing:
         await self._change(agent, id, change, "archived", reason)
         return archived
 
-    async def _derived(self, agent: str, ids: Iterable[str]) -> list[str]:
+    async def _derived(self, agent: str, ids: Iterable[str]) -> list[Memory]:
         """What was copied or derived from ``ids``, at any remove, as far as ``agent`` may see it."""
         known = set(ids)
-        found: list[str] = []
+        found: list[Memory] = []
         frontier = list(known)
         pools = await self._access.readable(agent)
         while frontier:
             derived = IndexFilter(pools=pools, derived_from=tuple(frontier), statuses_hidden=frozenset({"archived"}))
-            frontier = [m.id for m in await self._index.find(derived, limit=MAX_SELECTED) if m.id not in known]
+            new = [memory for memory in await self._index.find(derived, limit=MAX_SELECTED) if memory.id not in known]
+            frontier = [memory.id for memory in new]
             known.update(frontier)
-            found += frontier
+            found += new
         return found
 
     async def _change(

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import pytest_asyncio
+import pytest
 
-from tests.engines.fake_system import fake_system
+from tests.engines.system import System
 
 
 @dataclass(frozen=True)
@@ -17,8 +15,7 @@ class Endpoint:
     headers: dict[str, str]
 
 
-@pytest_asyncio.fixture
-async def endpoint(no_leaked_tasks: None, tmp_path: Path) -> AsyncIterator[Endpoint]:
-    """The gateway as alice reaches it."""
-    async with fake_system(tmp_path, "alice") as system, system.gateway() as url:
-        yield Endpoint(url + "/mcp", {"authorization": f"Bearer {system.tokens['alice']}"})
+@pytest.fixture
+def endpoint(afterwit: System) -> Endpoint:
+    """The gateway of the running product, as alice reaches it."""
+    return Endpoint(afterwit.ready.mcp, {"authorization": f"Bearer {afterwit.token('alice')}"})
