@@ -1,0 +1,1 @@
+"""Agents that use the bus over MCP like anybody else: the demo, and its play."""

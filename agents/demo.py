@@ -56,7 +56,8 @@ async def _demo(console: Console) -> list[str]:
             async with AsyncExitStack() as stack:
                 names = ("mira", "lin", "otto")
                 actors = [
-                    await stack.enter_async_context(on_stage(name, ready["mcp"], ready["agents"][name])) for name in names
+                    await stack.enter_async_context(on_stage(name, ready["mcp"], ready["agents"][name]))
+                    for name in names
                 ]
                 seen: dict[str, Any] = {}
                 for title, act in ACTS:

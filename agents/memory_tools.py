@@ -54,6 +54,8 @@ class MemoryTools:
 async def memory_tools(url: str, token: str) -> AsyncIterator[MemoryTools]:
     """Connect to the gateway at ``url`` (``…/mcp``) as the agent whose ``token`` it is."""
     timeout = httpx2.Timeout(30.0, read=300.0)  # a listen stream is silent for as long as nothing changes
-    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout) as http:
-        async with Client(streamable_http_client(url, http_client=http)) as client:
-            yield MemoryTools(client)
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield MemoryTools(client)

@@ -39,7 +39,9 @@ class UsageLog:
     async def record(self, record: UsageRecord) -> None:
         """Keep ``record``. Nobody waits for the stream: a retrieval is not held up by its record."""
         subject = names.usage(record.agent, record.retrieval_id)
-        await self._nc.publish(subject, codec.encode(record, codec.MSGPACK), headers={names.CONTENT_TYPE: codec.MSGPACK})
+        await self._nc.publish(
+            subject, codec.encode(record, codec.MSGPACK), headers={names.CONTENT_TYPE: codec.MSGPACK}
+        )
 
     async def get(self, agent: str, retrieval_id: str) -> UsageRecord | None:
         """The record of one of ``agent``'s retrievals, if it is (still) kept.
@@ -69,7 +71,9 @@ class UsageLog:
         """
         strangers = [item.id for item in used if item.id not in record.ids]
         if strangers:
-            raise Invalid(f"used: {', '.join(strangers)} was not in that retrieval's answer", field="used", ids=strangers)
+            raise Invalid(
+                f"used: {', '.join(strangers)} was not in that retrieval's answer", field="used", ids=strangers
+            )
         latest = {item.id: item for item in (*record.feedback, *used)}
         full = msgspec.structs.replace(record, feedback=tuple(latest.values()))
         subject = names.usage(record.agent, record.retrieval_id)

@@ -1,0 +1,1 @@
+"""Everything that remembers: operations, index, windows, retrieval, and the models that they ask."""

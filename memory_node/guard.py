@@ -53,5 +53,7 @@ class Guard:
         refused = [f for f in findings if f.action == "refused"]
         if refused:
             what = ", ".join(f"{f.kind} in {f.field}" for f in refused)
-            raise Rejected(f"the guard refused this: {what}", findings=[{"kind": f.kind, "field": f.field} for f in refused])
+            raise Rejected(
+                f"the guard refused this: {what}", findings=[{"kind": f.kind, "field": f.field} for f in refused]
+            )
         return clean, tuple(findings)

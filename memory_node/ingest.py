@@ -82,5 +82,7 @@ def _parsed(message: Msg) -> tuple[str, Item]:
     agent, pool = names.parse_ingest(message.subject)
     request = codec.decode(message.data, Store, _content_type(message))
     if request.pool not in (None, pool):
-        raise Invalid(f"pool: it is {request.pool} in the payload and {pool} in the subject: leave it out", field="pool")
+        raise Invalid(
+            f"pool: it is {request.pool} in the payload and {pool} in the subject: leave it out", field="pool"
+        )
     return agent, Item.ingested(agent, pool, request, message.metadata.sequence.stream)

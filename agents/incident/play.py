@@ -60,9 +60,13 @@ async def a_finding(cast: Cast, account: Account, seen: dict[str, Any]) -> None:
     report = await cast.mira.act("report", pool=POOL)
     account.says("mira", report["said"], report["took_ms"])
     woken = await watching
-    account.says("lin", f"woken, asks 结账服务为什么变慢？ and reads: {woken['said']}", (time.perf_counter() - began) * 1000)
+    account.says(
+        "lin", f"woken, asks 结账服务为什么变慢？ and reads: {woken['said']}", (time.perf_counter() - began) * 1000
+    )
     account.says("", woken["why"])
-    account.check(woken["id"] == report["id"], "the notice woke Lin, and his Chinese question found Mira's English finding")
+    account.check(
+        woken["id"] == report["id"], "the notice woke Lin, and his Chinese question found Mira's English finding"
+    )
     seen["finding"] = report["id"]
 
 

@@ -66,7 +66,9 @@ class Pooling:
         _check_shared(request.pool)
         await self._access.require(caller.agent, request.pool, "owner")
         if request.until is not None and request.until <= self._clock():
-            raise Invalid(f"until: {request.until.isoformat()} has passed; use pool_revoke to end a grant", field="until")
+            raise Invalid(
+                f"until: {request.until.isoformat()} has passed; use pool_revoke to end a grant", field="until"
+            )
         record = await self._agents.get(request.agent)
         if record is None or record.revoked_at is not None:
             raise Invalid(f"agent: there is no agent {request.agent!r}", field="agent")
@@ -77,7 +79,7 @@ class Pooling:
         """Take a role away; the agent's connections end before this answers."""
         _check_shared(request.pool)
         await self._access.require(caller.agent, request.pool, "owner")
-        await self._registry.revoke(request.pool, request.agent)
+        await self._registry.revoke(request.pool, request.agent, by=caller.agent)
         await self._disconnect(request.agent)
         return PoolReply(pool=request.pool)
 

@@ -43,7 +43,9 @@ class Reading:
         for earlier in await self._log.history(id, memory.pool):
             if earlier.entry.memory.version == request.version:
                 return GetReply(memory=earlier.entry.memory)
-        raise Invalid(f"version: {id} has versions 1 to {memory.version}", field="version", current_version=memory.version)
+        raise Invalid(
+            f"version: {id} has versions 1 to {memory.version}", field="version", current_version=memory.version
+        )
 
     async def history(self, caller: Caller, request: History) -> HistoryReply:
         """Every version, oldest first, each with what it changed."""

@@ -21,7 +21,6 @@ from ..index import Index, IndexQuery
 from ..inference import EmbeddingClient, Priority
 from ..retrieval import pack, profile_named
 from ..visibility import SeqWaiter
-from ..visibility import SeqWaiter
 from .selecting import index_filter
 
 logger = logging.getLogger(__name__)
@@ -96,7 +95,9 @@ class Retrieving:
         """Keep what a retrieval was worth, beside its record."""
         record = await self._usage.get(caller.agent, request.retrieval_id)
         if record is None:
-            raise NotFound(f"there is no retrieval {request.retrieval_id!r} of yours", retrieval_id=request.retrieval_id)
+            raise NotFound(
+                f"there is no retrieval {request.retrieval_id!r} of yours", retrieval_id=request.retrieval_id
+            )
         return FeedbackReply(recorded=await self._usage.feedback(record, request.used))
 
     async def _query_vector(self, query: str, degraded: list[str]) -> NDArray[np.float32] | None:

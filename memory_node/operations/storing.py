@@ -63,7 +63,9 @@ class Item:
     def ingested(cls, agent: str, pool: str, request: Store, stream_seq: int) -> Item:
         """A request from the ingest stream: without a key its place there makes a redelivery the same item."""
         key = request.idempotency_key
-        return cls(request, pool, derived_id(agent, pool, key) if key else derived_id(agent, pool, "ingest", str(stream_seq)))
+        return cls(
+            request, pool, derived_id(agent, pool, key) if key else derived_id(agent, pool, "ingest", str(stream_seq))
+        )
 
     @property
     def digest(self) -> str:
@@ -105,7 +107,9 @@ class Storing:
         """Many memories, each judged alone."""
         parsed = [self._parsed(item, request.ack) for item in request.items]
         items = [Item.of(caller.agent, store) for store in parsed if isinstance(store, Store)]
-        stored = iter(await self._store(caller.agent, items, accepted=request.ack == "accepted", priority=Priority.BULK))
+        stored = iter(
+            await self._store(caller.agent, items, accepted=request.ack == "accepted", priority=Priority.BULK)
+        )
         results = [next(stored) if isinstance(store, Store) else store for store in parsed]
         return StoreManyReply(results=tuple(_as_result(result) for result in results))
 
@@ -118,7 +122,9 @@ class Storing:
     ) -> list[StoreReply | AfterwitError]:
         """Check everything, then let through what may pass. One outcome per item, in order."""
         refused = await self._refused_pools(agent, {item.pool for item in items})
-        causes = await readable_records(self._log, self._access, agent, (id for item in items for id in item.request.caused_by))
+        causes = await readable_records(
+            self._log, self._access, agent, (id for item in items for id in item.request.caused_by)
+        )
         known = await self._log.latest_many([item.id for item in items if item.request.idempotency_key])
         outcomes: list[StoreReply | AfterwitError | None] = [None] * len(items)
         drafts: list[tuple[int, Draft, tuple[GuardFinding, ...]]] = []

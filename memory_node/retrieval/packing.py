@@ -80,7 +80,9 @@ def _why(candidate: Scored, now: datetime) -> str:
     if signals["keyword"] > 0:
         reasons.append(f"words {signals['keyword']:.2f}")
     reasons.append(_age((now - memory.occurred_at).total_seconds()))
-    reasons.append(f"from {memory.source} {memory.author}, trust {memory.trust:.1f}, confidence {memory.confidence:.2f}")
+    reasons.append(
+        f"from {memory.source} {memory.author}, trust {memory.trust:.1f}, confidence {memory.confidence:.2f}"
+    )
     if memory.status != "active":
         reasons.append(memory.status)
     return "; ".join(reasons)

@@ -18,7 +18,7 @@ class Window(Protocol):
         """
 
     async def recent(self, agent: str, session_id: str) -> list[Memory] | None:
-        """The session's newest memories in the order of their turns; ``None`` if the window is not (or no longer) there.
+        """The session's newest memories in the order of their turns; ``None`` if there is no window (any more).
 
         Raises:
             Unavailable: the engine is away.

@@ -1,4 +1,4 @@
-"""``python -m tests.evaluation``: how well memories are found, beside plain BM25 over the same texts in the same run."""
+"""``python -m tests.evaluation``: how well memories are found, beside plain BM25 over the same texts."""
 
 from __future__ import annotations
 
@@ -29,14 +29,18 @@ def main() -> int:
     wanted = parser.parse_args().conversations
     console = Console()
     if not LOCOMO.exists():
-        console.print(f"There is no LoCoMo at {LOCOMO}; AFTERWIT_TEST_DATA names the folder that holds locomo/locomo3.json")
+        console.print(
+            f"There is no LoCoMo at {LOCOMO}; AFTERWIT_TEST_DATA names the folder that holds locomo/locomo3.json"
+        )
         return 2
     corpus = locomo.load(LOCOMO)
     return asyncio.run(_evaluate(console, [corpus[id] for id in wanted]))
 
 
 async def _evaluate(console: Console, conversations: list[Conversation]) -> int:
-    table = Table("conversation", "questions", "system", "n", "R@1", "R@5", "R@10", "MRR", title="LoCoMo: evidence recall")
+    table = Table(
+        "conversation", "questions", "system", "n", "R@1", "R@5", "R@10", "MRR", title="LoCoMo: evidence recall"
+    )
     below = []
     with tempfile.TemporaryDirectory(prefix="afterwit-eval-") as directory:
         agents = [conversation.id for conversation in conversations]  # each in the private pool of an agent of its own

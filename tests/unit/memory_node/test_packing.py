@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from afterwit.memory_node.retrieval import Scored, pack
 from afterwit.memory_node.tokens import count_tokens
@@ -11,7 +12,7 @@ from tests.samples import memory
 NOW = datetime(2026, 5, 30, 12, tzinfo=UTC)
 
 
-def scored(content: str, score: float, **fields: object) -> Scored:
+def scored(content: str, score: float, **fields: Any) -> Scored:
     signals = {"semantic": 0.8, "keyword": 0.0, "recency": 1.0, "trust": 0.6}
     return Scored(memory(content=content, occurred_at=NOW - timedelta(days=3), **fields), score, signals)
 
@@ -32,7 +33,9 @@ def test_a_long_content_is_cut_and_says_so() -> None:
 
 
 def test_large_data_is_left_out_and_says_so() -> None:
-    (item,) = pack([scored("x", 1.0, data={"rows": ["y" * 5000]})], top_k=1, max_content_length=10, max_tokens=None, now=NOW)
+    (item,) = pack(
+        [scored("x", 1.0, data={"rows": ["y" * 5000]})], top_k=1, max_content_length=10, max_tokens=None, now=NOW
+    )
     assert item.memory.data is None
     assert item.truncated
 
