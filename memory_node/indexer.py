@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from nats.aio.msg import Msg
@@ -27,7 +27,7 @@ MAX_DELIVERIES: Final = 8
 
 
 async def fill(index: Index, log: Log, *, batch: int = 256) -> int:
-    """Put the whole log into a new index, oldest first; answers how many entries. Nobody is notified: nothing changed."""
+    """Put the whole log into a new index, oldest first; answers how many entries. Nobody is told: nothing changed."""
     count = 0
     entries: list[LogEntry] = []
     async for record in log.replay():
@@ -58,13 +58,22 @@ def notice_of(entry: LogEntry) -> Notice:
 
 
 class Indexer:
-    """Handles batches of the log for one node."""
+    """Handles batches of the log for one node. ``on_visible`` is told of each entry as soon as it can be found."""
 
-    def __init__(self, index: Index, window: Window, notices: Notices, dead: DeadLetters) -> None:
+    def __init__(
+        self,
+        index: Index,
+        window: Window,
+        notices: Notices,
+        dead: DeadLetters,
+        *,
+        on_visible: Callable[[Notice], None] = lambda _: None,
+    ) -> None:
         self._index = index
         self._window = window
         self._notices = notices
         self._dead = dead
+        self._on_visible = on_visible
 
     async def handle(self, messages: list[Msg]) -> None:
         """Make a batch visible and ack it. What is raised brings the batch back later (see `consume`)."""
@@ -91,7 +100,12 @@ class Indexer:
     async def make_visible(self, entries: Sequence[LogEntry]) -> None:
         """Index, put into windows, publish the notices."""
         await asyncio.gather(self._index.put(entries), self._window.put(entries))
-        await self._notices.publish([notice_of(entry) for entry in sorted(entries, key=lambda e: e.memory.seq or 0)])
+        notices = [notice_of(entry) for entry in sorted(entries, key=lambda e: e.memory.seq or 0)]
+        # Whoever waits for its write on this node need not wait until the notice has been round the bus. It goes on
+        # when the loop comes to it, so the notice is sent before its answer: from here, and so in the server.
+        for notice in notices:
+            self._on_visible(notice)
+        await self._notices.publish(notices)
 
     async def _decoded(self, messages: list[Msg]) -> list[tuple[Msg, LogEntry]]:
         entries = []

@@ -1,4 +1,4 @@
-"""Waiting until a write can be found. Whoever indexed it, on whichever node, publishes a notice: that wakes us."""
+"""Waiting until a write can be found: this node's indexer says so, or a notice does if another node's was faster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Visibility:
         self._watches: dict[str, list[Watch]] = {}
 
     def on_notice(self, notice: Notice) -> None:
-        """Every notice of the bus comes by here."""
+        """Every notice comes by here; one of this node's own twice: once it can be found, and from the bus."""
         for watch in self._watches.get(notice.id, ()):
             watch.see(notice.seq)
 

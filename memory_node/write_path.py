@@ -113,7 +113,7 @@ class WritePath:
             return await self._visible(memory, watch, asyncio.get_running_loop().time() + self._visible_within_s)
 
     async def _visible(self, memory: Memory, watch: Watch, deadline: float) -> Memory:
-        """``memory``, once it can be found; without its ``seq`` if that is not so at ``deadline`` (of the loop's clock)."""
+        """``memory``, once it can be found; without its ``seq`` if it cannot at ``deadline`` (loop time)."""
         assert memory.seq is not None
         if await watch.reached(memory.seq, max(0.0, deadline - asyncio.get_running_loop().time())):
             return memory
