@@ -75,7 +75,20 @@ class _Watchers:
 
 
 class Connection(Client):
-    """nats-py's client, whose `close` also works while the server is away."""
+    """nats-py's client, with a `flush` that is a barrier, and a `close` that also works while the server is away."""
+
+    async def flush(self, timeout: int = 10) -> None:  # noqa: ASYNC109  # nats-py's own signature
+        """Return when the server has seen all that was sent before, subscriptions too.
+
+        Raises:
+            nats.errors.Error: it did not answer in ``timeout`` seconds, or is away.
+        """
+        if self.is_connected and self._transport is not None:
+            # nats-py 2.16 writes its PING at once, ahead of commands that still wait for its flusher.
+            self._transport.writelines(self._pending[:])
+            self._pending = []
+            self._pending_data_size = 0
+        await super().flush(timeout)
 
     async def close(self) -> None:
         """Close it, however it is; repeating it does nothing."""

@@ -13,7 +13,6 @@ from afterwit.bus import names
 from afterwit.bus.log import Log, LogRecord, UnreadableEntry, WrongLastSequence
 from afterwit.schemas import TimedOut, TooLarge, Unavailable
 from tests.engines.nats_server import NatsServer
-from tests.engines.waiting import wait_until
 from tests.samples import entry, new_id, next_version
 
 
@@ -125,7 +124,7 @@ async def test_every_answer_is_true_when_the_server_is_killed_under_the_writers(
 ) -> None:
     """Writers append versions while the server is killed and restarted: what was acknowledged is there, once."""
     log = Log(nc, timeout_s=20.0)
-    stop = asyncio.Event()
+    stop, progress = asyncio.Event(), asyncio.Event()
     acknowledged: dict[str, list[int]] = {}
 
     async def writer() -> None:
@@ -135,16 +134,16 @@ async def test_every_answer_is_true_when_the_server_is_killed_under_the_writers(
             # No WrongLastSequence may come: nobody else writes to this memory.
             seqs.append(await log.append(current, expected_seq=seqs[-1] if seqs else 0))
             current = next_version(current, content=f"v{len(seqs) + 1}")
+            progress.set()
 
     async with asyncio.TaskGroup() as group:
         for _ in range(16):
             group.create_task(writer())
         for _ in range(3):
-            before = sum(map(len, acknowledged.values()))
-            await wait_until(
-                lambda wanted=before + 200: sum(map(len, acknowledged.values())) >= wanted,
-                description="200 more entries are acknowledged",
-            )
+            wanted = sum(map(len, acknowledged.values())) + 200
+            while sum(map(len, acknowledged.values())) < wanted:
+                await asyncio.wait_for(progress.wait(), 30)
+                progress.clear()
             await asyncio.to_thread(nats_server.kill)
             await asyncio.to_thread(nats_server.start)
         stop.set()
