@@ -48,17 +48,21 @@ class NatsServer:
         path = self.directory / "nats.log"
         return path.read_text() if path.exists() else ""
 
-    def start(self) -> None:
-        """Start it and wait until it answers."""
-        assert self._process is None, "the server runs already"
-        self.directory.mkdir(parents=True, exist_ok=True)
-        config = self.directory / "nats.conf"
-        config.write_text(
+    def config(self) -> str:
+        """What it is started with."""
+        return (
             f'listen: "127.0.0.1:{self.port}"\n'
             f'log_file: "{self.directory / "nats.log"}"\n'
             f'jetstream {{ store_dir: "{self.directory / "jetstream"}" }}\n'
             f"{self._extra}\n"
         )
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        assert self._process is None, "the server runs already"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        config = self.directory / "nats.conf"
+        config.write_text(self.config())
         self._process = subprocess.Popen(
             [EXECUTABLE, "-c", config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
