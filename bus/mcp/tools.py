@@ -12,6 +12,32 @@ from ...schemas import OPERATIONS, AfterwitError, ErrorReply, Operation, json_sc
 from ...schemas.codec import convert, encode, to_plain
 from .node import Node
 
+_CHECKED_BY_US: Final = frozenset({"pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"})
+
+
+def _promised(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a reply: its shape, in one piece and without the limits that our values keep to by themselves.
+
+    A client checks each reply against it: with all limits and references that takes the SDK 2.3 ms for five memories,
+    so 0.9 ms, which is about half of a call that does nothing.
+    """
+    shared = schema.get("$defs", {})
+
+    def plain(part: Any) -> Any:
+        if isinstance(part, list):
+            return [plain(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        if "$ref" in part:
+            return plain(shared[part["$ref"].removeprefix("#/$defs/")]) | {k: v for k, v in part.items() if k != "$ref"}
+        if "properties" in part:
+            part = part | {"properties": {name: plain(field) for name, field in part["properties"].items()}}
+        keep = part.keys() - _CHECKED_BY_US - {"$defs"}
+        return {k: v if k in {"properties", "default", "enum"} else plain(v) for k, v in part.items() if k in keep}
+
+    result: dict[str, Any] = plain(schema)
+    return result
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
@@ -37,7 +63,7 @@ class MemoryTool:
             title=self.title,
             description=self.description,
             input_schema=json_schema(self.operation.request),
-            output_schema=json_schema(self.operation.reply),
+            output_schema=_promised(json_schema(self.operation.reply)),
             annotations=ToolAnnotations(
                 title=self.title,
                 read_only_hint=self.read_only,
@@ -192,7 +218,18 @@ async def call_tool(node: Node, agent: str, name: str, arguments: dict[str, Any]
 
 def _result(value: Any, *, is_error: bool = False) -> CallToolResult:
     """Structured for hosts that know it, and the same as text for those that do not."""
-    text = encode(value).decode()
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=to_plain(value), is_error=is_error
-    )
+    plain = _without_nulls(to_plain(value))
+    text = encode(plain).decode()
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=plain, is_error=is_error)
+
+
+def _without_nulls(value: Any) -> Any:
+    """``value`` without the fields that have none: a model pays for each, and a client checks each.
+
+    What stands under ``data`` is the writer's own, and stays as it is.
+    """
+    if isinstance(value, dict):
+        return {k: v if k == "data" else _without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list | tuple):
+        return [_without_nulls(v) for v in value]
+    return value

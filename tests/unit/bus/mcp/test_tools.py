@@ -55,6 +55,30 @@ async def test_a_result_is_structured_and_the_same_as_text(alice: MemoryServer, 
         assert json.loads(block.text) == result.structured_content
 
 
+@ERAS
+async def test_a_result_leaves_out_what_has_no_value(alice: MemoryServer, era: str) -> None:
+    async with Client(alice, mode=era) as client:
+        memory = (await client.call_tool("memory_store", {"content": "x"})).structured_content["memory"]
+    assert not memory.keys() & {"data", "session_id", "turn", "fact", "expires_at"}
+    assert (memory["tags"], memory["status"], memory["pinned"]) == ([], "active", False)
+
+
+def test_what_may_have_no_value_is_not_required() -> None:
+    def check(schema: Any) -> None:
+        if isinstance(schema, list):
+            for part in schema:
+                check(part)
+        if isinstance(schema, dict):
+            assert "$ref" not in schema  # some hosts do not follow them
+            for name in schema.get("required", ()):
+                assert {"type": "null"} not in schema["properties"][name].get("anyOf", ())
+            for part in schema.values():
+                check(part)
+
+    for tool in TOOLS:
+        check(tool.definition().output_schema)
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
