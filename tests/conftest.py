@@ -22,11 +22,16 @@ from tests.engines.nats_server import NatsServer
 from tests.engines.system import System, launched
 
 
+_OUTLIVING = ("afterwit", "doomed")
+"""Fixtures with processes that several tests share."""
+
+
 @pytest.fixture(autouse=True)
 def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test cleans up after itself: threads, sockets, child processes."""
-    if "afterwit" in request.fixturenames:  # outlives the test by design; pytest would start it after us
-        request.getfixturevalue("afterwit")
+    for name in _OUTLIVING:
+        if name in request.fixturenames:  # pytest would start it after us
+            request.getfixturevalue(name)
     with leak_check():
         yield
 

@@ -142,7 +142,7 @@ async def plain_nats(system: System, name: str, denied: list[str] | None = None)
 
 @asynccontextmanager
 async def in_own_task(context: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
-    """``context``, entered and left by one task, as anyio's cancel scopes want it: fixtures are not left where they began."""
+    """``context``, entered and left by one task, as anyio's scopes want it: a fixture is not left where it began."""
     entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
 

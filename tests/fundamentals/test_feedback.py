@@ -19,8 +19,8 @@ async def test_feedback_on_somebody_elses_retrieval_is_refused(alice: Agent, bob
     """It is not there for others."""
     memory = await alice.store("Bay 4 is flooded.")
     retrieval = await alice.tool("memory_retrieve", query="Which bay is flooded?")
+    used = [{"id": memory["id"], "effect": "misled"}]
     with pytest.raises(Refused) as refused:
-        used = [{"id": memory["id"], "effect": "misled"}]
         await bob.tool("memory_feedback", retrieval_id=retrieval["retrieval_id"], used=used)
     assert refused.value.code == "not_found"
 
