@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,9 @@ async def test_wrong_credentials_are_told_at_once(no_leaks: None, tmp_path: Path
 async def test_a_connection_comes_back_and_says_so(nats_server: NatsServer, nc: Client) -> None:
     events: list[str] = []
 
+    def told(event: str, times: int) -> bool:
+        return events.count(event) == times
+
     def fail() -> None:
         raise RuntimeError("a watcher that fails must not end reconnecting")
 
@@ -51,14 +55,14 @@ async def test_a_connection_comes_back_and_says_so(nats_server: NatsServer, nc: 
         heard.append(msg.data)  # type: ignore[attr-defined]
 
     await nc.subscribe("topic", cb=hear)
-    for n in range(1, 4):
+    for losses in range(1, 4):
         await asyncio.to_thread(nats_server.kill)
-        await wait_until(lambda n=n: events.count("gone") == n, description="the loss is noticed")
+        await wait_until(partial(told, "gone", losses), description="the loss is noticed")
         with pytest.raises(Unavailable):
             await wait_connected(nc, 0.05)
         await asyncio.to_thread(nats_server.start)
         await wait_connected(nc, 10.0)
-        await wait_until(lambda n=n: events.count("back") == n, description="the return is told")
+        await wait_until(partial(told, "back", losses), description="the return is told")
     await nc.publish("topic", b"still here")
     await wait_until(lambda: heard == [b"still here"], description="subscriptions are there again")
     end()

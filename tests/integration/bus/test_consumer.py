@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from nats.aio.client import Client
@@ -32,6 +33,10 @@ class Collector:
         self.batches.append([msg.data for msg in batch])
         for msg in batch:
             await msg.ack()
+
+    def has(self, count: int) -> bool:
+        """Whether so many messages have come."""
+        return len(self.seen) == count
 
     @property
     def seen(self) -> list[bytes]:
@@ -148,7 +153,7 @@ async def test_it_outlives_the_server(nats_server: NatsServer, js: JetStreamCont
     async with consuming(js, got):
         for n in range(3):
             await js.publish(SUBJECT, str(n).encode())
-            await wait_until(lambda n=n: len(got.seen) == n + 1, description=f"message {n} is handled")
+            await wait_until(partial(got.has, n + 1), description=f"message {n} is handled")
             await asyncio.to_thread(nats_server.kill)
             await asyncio.to_thread(nats_server.start)
             await wait_until(lambda: js._nc.is_connected, description="connected again")
