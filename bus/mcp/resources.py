@@ -25,6 +25,7 @@ from ...schemas import (
 from ...schemas.codec import JSON, encode, to_plain
 from ...schemas.uris import POOLS, MemoryRef, PoolsUri, PoolUri, SessionUri, memory_uri, parse_uri, pool_uri
 from .node import Node
+from .plain import plain
 
 _NEWEST: Final = 10
 _PREVIEW_CHARS: Final = 500
@@ -116,7 +117,9 @@ async def read_resource(node: Node, agent: str, uri: str) -> ReadResourceResult:
             value = await node.ask(agent, Context(session_id=session_id), ContextReply)
         case _:
             raise NotFound(f"{uri} is not there, or not for you")
-    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=JSON, text=encode(value).decode())])
+    return ReadResourceResult(
+        contents=[TextResourceContents(uri=uri, mime_type=JSON, text=encode(plain(value)).decode())]
+    )
 
 
 async def _pool(node: Node, agent: str, pool: str) -> dict[str, Any]:
@@ -130,9 +133,8 @@ async def _pool(node: Node, agent: str, pool: str) -> dict[str, Any]:
 
 
 def _preview(memory: Memory) -> dict[str, Any]:
-    plain: dict[str, Any] = to_plain(memory)
     return {
-        **plain,
+        **to_plain(memory),
         "content": memory.content[:_PREVIEW_CHARS],
         "data": None,
         "truncated": len(memory.content) > _PREVIEW_CHARS or memory.data is not None,

@@ -9,8 +9,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, Tool, ToolAnnotations
 
 from ...schemas import OPERATIONS, AfterwitError, ErrorReply, Operation, json_schema
-from ...schemas.codec import convert, encode, to_plain
+from ...schemas.codec import convert, encode
 from .node import Node
+from .plain import plain
 
 _CHECKED_BY_US: Final = frozenset({"pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"})
 
@@ -23,19 +24,19 @@ def _promised(schema: dict[str, Any]) -> dict[str, Any]:
     """
     shared = schema.get("$defs", {})
 
-    def plain(part: Any) -> Any:
+    def shape(part: Any) -> Any:
         if isinstance(part, list):
-            return [plain(each) for each in part]
+            return [shape(each) for each in part]
         if not isinstance(part, dict):
             return part
         if "$ref" in part:
-            return plain(shared[part["$ref"].removeprefix("#/$defs/")]) | {k: v for k, v in part.items() if k != "$ref"}
+            return shape(shared[part["$ref"].removeprefix("#/$defs/")]) | {k: v for k, v in part.items() if k != "$ref"}
         if "properties" in part:
-            part = part | {"properties": {name: plain(field) for name, field in part["properties"].items()}}
+            part = part | {"properties": {name: shape(field) for name, field in part["properties"].items()}}
         keep = part.keys() - _CHECKED_BY_US - {"$defs"}
-        return {k: v if k in {"properties", "default", "enum"} else plain(v) for k, v in part.items() if k in keep}
+        return {k: v if k in {"properties", "default", "enum"} else shape(v) for k, v in part.items() if k in keep}
 
-    result: dict[str, Any] = plain(schema)
+    result: dict[str, Any] = shape(schema)
     return result
 
 
@@ -218,18 +219,6 @@ async def call_tool(node: Node, agent: str, name: str, arguments: dict[str, Any]
 
 def _result(value: Any, *, is_error: bool = False) -> CallToolResult:
     """Structured for hosts that know it, and the same as text for those that do not."""
-    plain = _without_nulls(to_plain(value))
-    text = encode(plain).decode()
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=plain, is_error=is_error)
-
-
-def _without_nulls(value: Any) -> Any:
-    """``value`` without the fields that have none: a model pays for each, and a client checks each.
-
-    What stands under ``data`` is the writer's own, and stays as it is.
-    """
-    if isinstance(value, dict):
-        return {k: v if k == "data" else _without_nulls(v) for k, v in value.items() if v is not None}
-    if isinstance(value, list | tuple):
-        return [_without_nulls(v) for v in value]
-    return value
+    result = plain(value)
+    text = encode(result).decode()
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=result, is_error=is_error)
