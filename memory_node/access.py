@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final, NoReturn
 
-from ..bus.identity import PoolRegistry
+from ..bus.identity import Agents, PoolRegistry
 from ..schemas import Forbidden, NotFound
 from ..schemas.words import Role
 
@@ -20,8 +21,9 @@ def private_pool(agent: str) -> str:
 class Access:
     """Decides. A pool that the caller may not read does not exist for it: same error, same text."""
 
-    def __init__(self, registry: PoolRegistry) -> None:
+    def __init__(self, registry: PoolRegistry, agents: Agents) -> None:
         self._registry = registry
+        self._agents = agents
 
     async def roles(self, agent: str) -> dict[str, Role]:
         """Every pool that ``agent`` may read, with its role; its private pool first, then by name."""
@@ -43,6 +45,19 @@ class Access:
             if pool not in roles:
                 no_such_pool(pool)
         return wanted or tuple(roles)
+
+    async def still(self, agent: str) -> frozenset[str]:
+        """The pools that ``agent`` may read now; none if the agent itself was revoked.
+
+        For work that took time, or waited in a queue: what was allowed when it began may have ended since.
+        """
+        roles, revoked = await asyncio.gather(self.roles(agent), self.revoked(agent))
+        return frozenset() if revoked else frozenset(roles)
+
+    async def revoked(self, agent: str) -> bool:
+        """Whether ``agent`` was made nobody. New requests of one do not come so far: this is for old ones."""
+        record = await self._agents.get(agent)
+        return record is not None and record.revoked_at is not None
 
     async def writable(self, agent: str) -> tuple[str, ...]:
         """All pools that ``agent`` may write to."""

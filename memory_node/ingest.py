@@ -11,7 +11,8 @@ from nats.aio.msg import Msg
 from ..bus import names
 from ..bus.dead_letters import DeadLetters
 from ..bus.ingest import reject
-from ..schemas import AfterwitError, Invalid, Store, StoreReply, TimedOut, Unavailable, codec
+from ..schemas import AfterwitError, Invalid, Store, StoreReply, TimedOut, Unauthenticated, Unavailable, codec
+from .access import Access
 from .operations.storing import Item, Storing
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,9 @@ _RETRY_DELAY_S: Final = 2.0
 class IngestWorker:
     """Handles batches of the ingest stream for one node."""
 
-    def __init__(self, nc: Client, storing: Storing, dead: DeadLetters) -> None:
+    def __init__(self, nc: Client, storing: Storing, dead: DeadLetters, access: Access) -> None:
         self._nc = nc
+        self._access = access
         self._storing = storing
         self._dead = dead
 
@@ -44,7 +46,10 @@ class IngestWorker:
                 await self._settle(message, outcome)
 
     async def _stored(self, agent: str, items: list[Item]) -> list[StoreReply | AfterwitError]:
+        """What is in the queue is judged by what holds now, not by what held when it came."""
         try:
+            if await self._access.revoked(agent):
+                raise Unauthenticated(f"the agent {agent} was revoked")
             return await self._storing.store_ingested(agent, items)
         except AfterwitError as e:
             return [e] * len(items)

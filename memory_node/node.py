@@ -26,10 +26,11 @@ from ..bus.connection import Credentials, connect
 from ..bus.consumer import BATCH, consume
 from ..bus.dead_letters import DeadLetters
 from ..bus.identity import Agents, PoolRegistry
-from ..bus.identity.callout import serve_callout
+from ..bus.identity.callout import Disconnect, serve_callout
 from ..bus.identity.connections import disconnect
 from ..bus.log import Log
 from ..bus.notices import Notices
+from ..bus.revocation import hear
 from ..bus.rpc import Handler, RequestServer
 from ..bus.streams import ensure_streams
 from ..bus.usage import UsageLog
@@ -46,6 +47,7 @@ from .operations.pooling import Pooling
 from .operations.reading import Reading
 from .operations.retrieving import Retrieving
 from .operations.storing import Storing
+from .revocation import Revocation
 from .settings import NodeSettings
 from .visibility import SeqWaiter, Visibility
 from .window import ValkeyWindow
@@ -87,7 +89,7 @@ async def running(
         replicas = settings.jetstream_replicas
         agents, registry = Agents(nc, replicas=replicas, now=clock), PoolRegistry(nc, replicas=replicas, now=clock)
         end_connections = await _disconnector(stack, settings)
-        access, guard, visibility = Access(registry), Guard(), Visibility()
+        access, guard, visibility = Access(registry, agents), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
         storing = Storing(access=access, guard=guard, log=log, write_path=write_path, js=js, clock=clock)
@@ -106,7 +108,7 @@ async def running(
             agents=agents,
             registry=registry,
             index=index,
-            disconnect=end_connections,
+            lost=Revocation(nc, end_connections),
             clock=clock,
         )
         noticing = Noticing(access=access, notices=notices)
@@ -135,13 +137,14 @@ async def running(
         stack.push_async_callback(subscription.unsubscribe)
         indexer = Indexer(index, window, notices, dead, on_visible=visibility.on_notice)
         await _consuming(stack, js, names.LOG, names.INDEXER, indexer.handle)
-        worker = IngestWorker(nc, storing, dead)
+        worker = IngestWorker(nc, storing, dead, access)
         await _consuming(stack, js, names.INGEST, names.INGESTER, worker.handle, batch=INGEST_BATCH)
         if settings.nats_callout_credentials:
-            callout = serve_callout(
+            serving = serve_callout(
                 settings.nats_url, settings.nats_callout_credentials, agents, registry, disconnect=end_connections
             )
-            await stack.enter_async_context(callout)
+            callout = await stack.enter_async_context(serving)
+            stack.push_async_callback((await hear(nc, callout.look_again)).unsubscribe)
 
         def components() -> dict[str, str]:
             return {"nats": "ok", "index": index.state, "window": window.state, "inference": embeddings.health}
@@ -157,17 +160,13 @@ async def _connected(stack: AsyncExitStack, url: str, name: str, credentials: Pa
     return nc
 
 
-async def _disconnector(stack: AsyncExitStack, settings: NodeSettings) -> Callable[[str], Awaitable[int]]:
+async def _disconnector(stack: AsyncExitStack, settings: NodeSettings) -> Disconnect | None:
     """Ends an agent's NATS connections; without the system account's credentials, they end by themselves later."""
     if settings.nats_system_credentials is None:
         logger.warning("no system credentials: after a revocation, NATS connections live on until they expire")
-        return _end_none
+        return None
     nc = await _connected(stack, settings.nats_url, "afterwit node, system", settings.nats_system_credentials)
     return functools.partial(disconnect, nc)
-
-
-async def _end_none(agent: str) -> int:
-    return 0
 
 
 async def _consuming(

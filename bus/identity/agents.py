@@ -33,10 +33,11 @@ class _Named(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Whose token it was, and when it ends (None: when it is rotated or revoked)."""
+    """Whose token it was, its `tokens.digest`, and when it ends (None: when it is rotated or revoked)."""
 
     agent: str
     expires_at: datetime | None
+    digest: str
 
 
 class Agents:
@@ -137,7 +138,15 @@ class Agents:
         # All are compared, each in constant time: how long it took says nothing about which was near.
         same = [known for known in record.tokens if hmac.compare_digest(known.sha256, given)]
         valid = [known for known in same if not _passed(known.expires_at, now)]
-        return Proof(record.name, valid[0].expires_at) if valid else None
+        return Proof(record.name, valid[0].expires_at, given) if valid else None
+
+    async def live_tokens(self, name: str) -> frozenset[str]:
+        """The digests of the tokens that are good now; none if there is no such agent, or it was revoked."""
+        record = await self.get(name)
+        if record is None or record.revoked_at is not None:
+            return frozenset()
+        now = self._now()
+        return frozenset(token.sha256 for token in record.tokens if not _passed(token.expires_at, now))
 
     async def _entry(self, name: str) -> Entry | None:
         entry = await self._bucket.get(name)

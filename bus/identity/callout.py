@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from ...schemas import AfterwitError, Invalid
+from ...schemas import AfterwitError, AgentRecord, Invalid
 from .. import names
 from ..connection import Credentials, connect
 from .agents import Agents
+from .connections import pool_tag, token_tag, user_name
 from .keys import AuthRequest, Signer, auth_request
 from .pools import PoolRegistry
 
@@ -36,8 +37,17 @@ _QUEUE: Final = "callout"
 _AT_ONCE: Final = 32
 _UNLIMITED: Final = -1
 
-Disconnect = Callable[[str], Awaitable[object]]
-"""Ends the connections of the agent that is named; as `connections.disconnect` does."""
+_UNENDABLE_S: Final = 900.0
+"""How long a connection lives at most where nobody can end it: that long may a revoked agent stay connected."""
+
+
+class Disconnect(Protocol):
+    """Ends an agent's connections, or those with a tag, as `connections.disconnect` does."""
+
+    async def __call__(self, agent: str, *, tag: str | None = None) -> int:
+        """How many were ended."""
+        ...
+
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +56,11 @@ class AuthCallout:
     """Answers NATS while it is entered. Any number of nodes may do so together: each question goes to one.
 
     A connection is let into `names.AGENTS_ACCOUNT` as the agent whose token it gives, with `names.permissions` for the
-    pools that the agent may read at that moment. When the token ends, or the first of those grants lapses,
-    ``disconnect`` is called with the agent's name: it should end the agent's connections, which come back with what is
-    left. If it is None, or this process is gone by then, NATS ends the connection, and some clients do not come back
-    from that.
+    pools that the agent may read at that moment. When the token ends, the connections that it let in are ended by
+    ``disconnect``; when a grant lapses, those that were let in with it. They come back with what is left, if they may.
+    Of ends that are set later (a token is rotated) `look_again` is to be told. If this process is gone by then, NATS
+    ends the connection, and some clients do not come back from that. If ``disconnect`` is None, NATS ends every
+    connection after a quarter of an hour at the latest.
 
     ``nc_auth`` is a connection in `names.AUTH_ACCOUNT`, ``key_seed`` the seed of the account key that the server's
     configuration names as issuer. ``agents`` and ``pools`` read through a connection of a node.
@@ -71,7 +82,7 @@ class AuthCallout:
         self._pools = pools
         self._disconnect = disconnect
         self._now = now
-        self._ends: dict[str, tuple[datetime, asyncio.TimerHandle]] = {}
+        self._ends: dict[tuple[str, str], tuple[datetime, asyncio.TimerHandle]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._answering = asyncio.TaskGroup()
         self._subscription: Subscription | None = None
@@ -81,6 +92,8 @@ class AuthCallout:
         self._subscription = await self._nc.subscribe(_SUBJECT, queue=_QUEUE, cb=self._asked)
         for _ in range(2):  # nats-py's flush overtakes what still waits to be sent (2.16)
             await self._nc.flush()
+        if self._disconnect is not None:
+            self._answering.create_task(self._catch_up(), name="auth callout: catch up")
         return self
 
     async def __aexit__(
@@ -115,12 +128,14 @@ class AuthCallout:
         except AfterwitError as e:
             log.warning("a NATS connection could not be judged: %s", e)
             return {"error": f"cannot judge now: {e}"}
-        ends = [end for end in (proof.expires_at, *(grant.until for grant in grants.values())) if end is not None]
+        ends = {pool_tag(pool): grant.until for pool, grant in grants.items() if grant.until is not None}
+        if proof.expires_at is not None:
+            ends[token_tag(proof.digest)] = proof.expires_at
         allowed = names.permissions(proof.agent, (f"agent/{proof.agent}", *grants))
         claims: dict[str, Any] = {
             "sub": request.user_nkey,
             "aud": names.AGENTS_ACCOUNT,
-            "name": proof.agent,
+            "name": user_name(proof.agent, (token_tag(proof.digest), *map(pool_tag, grants))),
             "nats": {
                 "type": "user",
                 "version": 2,
@@ -131,31 +146,58 @@ class AuthCallout:
                 "payload": _UNLIMITED,
             },
         }
-        if ends:
-            end = min(ends)
-            self._end_at(end, proof.agent)
-            claims["exp"] = math.ceil((end if self._disconnect is None else end + _NET).timestamp())
+        for tag, end in ends.items():
+            self._end_at(end, proof.agent, tag)
+        if self._disconnect is None:
+            latest = self._now() + timedelta(seconds=_UNENDABLE_S)
+            claims["exp"] = math.ceil(min(latest, *ends.values()).timestamp())
+        elif ends:
+            claims["exp"] = math.ceil((min(ends.values()) + _NET).timestamp())
         return {"jwt": self._signer.sign(claims)}
 
-    def _end_at(self, end: datetime, agent: str) -> None:
+    async def look_again(self, agent: str) -> None:
+        """Something was taken from ``agent``: end its connections in time that an ending token let in.
+
+        Raises:
+            Unavailable, TimedOut: the register cannot be read.
+        """
+        record = await self._agents.get(agent)
+        if record is not None:
+            self._end_with_tokens(record)
+
+    async def _catch_up(self) -> None:
+        """Learn of ends that were set before this process could be told."""
+        try:
+            for record in await self._agents.list():
+                self._end_with_tokens(record)
+        except AfterwitError as e:
+            log.warning("ends of tokens are not known, connections may outlive them: %s", e)
+
+    def _end_with_tokens(self, record: AgentRecord) -> None:
+        for token in record.tokens:
+            if token.expires_at is not None:
+                self._end_at(token.expires_at, record.name, token_tag(token.sha256))
+
+    def _end_at(self, end: datetime, agent: str, tag: str) -> None:
         if self._disconnect is None:
             return
-        if agent in self._ends:
-            earlier, timer = self._ends[agent]
+        key = (agent, tag)
+        if key in self._ends:
+            earlier, timer = self._ends[key]
             if earlier <= end:
                 return
             timer.cancel()
-        delay_s = (end - self._now()).total_seconds() + _MARGIN_S
-        timer = asyncio.get_running_loop().call_later(delay_s, self._ended, agent, self._disconnect)
-        self._ends[agent] = (end, timer)
+        delay_s = max((end - self._now()).total_seconds(), 0.0) + _MARGIN_S
+        timer = asyncio.get_running_loop().call_later(delay_s, self._ended, key, self._disconnect)
+        self._ends[key] = (end, timer)
 
-    def _ended(self, agent: str, disconnect: Disconnect) -> None:
-        del self._ends[agent]
-        self._answering.create_task(self._end(agent, disconnect), name="auth callout: end")
+    def _ended(self, key: tuple[str, str], disconnect: Disconnect) -> None:
+        del self._ends[key]
+        self._answering.create_task(self._end(*key, disconnect), name="auth callout: end")
 
-    async def _end(self, agent: str, disconnect: Disconnect) -> None:
+    async def _end(self, agent: str, tag: str, disconnect: Disconnect) -> None:
         try:
-            await disconnect(agent)
+            await disconnect(agent, tag=tag)
         except AfterwitError as e:
             log.warning("connections of %s could not be ended, NATS will do it: %s", agent, e)
 
@@ -179,7 +221,7 @@ class CalloutSecret(msgspec.Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def serve_callout(
     url: str, secret: Path, agents: Agents, pools: PoolRegistry, *, disconnect: Disconnect | None = None
-) -> AsyncIterator[None]:
+) -> AsyncIterator[AuthCallout]:
     """An `AuthCallout` on a connection of its own while the block runs; ``secret`` is a file with a `CalloutSecret`.
 
     Raises:
@@ -192,7 +234,7 @@ async def serve_callout(
         raise Invalid(f"{secret} is no credentials file of the auth callout: {e}", field="credentials") from e
     nc = await connect(url, name="afterwit callout", credentials=Credentials(user=ours.user, password=ours.password))
     try:
-        async with AuthCallout(nc, ours.seed, agents, pools, disconnect=disconnect):
-            yield
+        async with AuthCallout(nc, ours.seed, agents, pools, disconnect=disconnect) as callout:
+            yield callout
     finally:
         await nc.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,7 @@ from ..mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 _TIMEOUT_S: Final = 3.0
 _ROUND_S: Final = 0.01
 _PAGE: Final = 1024
+_BETWEEN: Final = " "
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,11 @@ class _Connection(msgspec.Struct, frozen=True):
     account: str = ""
     authorized_user: str = ""
 
+    def concerns(self, agent: str, tag: str | None) -> bool:
+        """Whether it is ``agent``'s, and marked with ``tag`` if there is one."""
+        name, *tags = self.authorized_user.split(_BETWEEN)
+        return self.account == names.AGENTS_ACCOUNT and name == agent and (tag is None or tag in tags)
+
 
 class _Connections(msgspec.Struct, frozen=True):
     total: int = 0
@@ -63,8 +69,26 @@ class _Place:
     cid: int
 
 
-async def disconnect(nc_sys: Client, agent: str) -> int:
+def user_name(agent: str, tags: Iterable[str]) -> str:
+    """The user name of an agent's connection, which alone of all claims is shown in lists of connections."""
+    return _BETWEEN.join((agent, *tags))
+
+
+def pool_tag(pool: str) -> str:
+    """Marks a connection that was let in with ``pool`` among what it may hear."""
+    return f"pool:{pool}"
+
+
+def token_tag(digest: str) -> str:
+    """Marks a connection that was let in by the token with this SHA-256. Half of it says which, and proves nothing."""
+    return f"token:{digest[:32]}"
+
+
+async def disconnect(nc_sys: Client, agent: str, *, tag: str | None = None) -> int:
     """End all NATS connections of ``agent`` on all servers, and give their number. Takes a few milliseconds.
+
+    With a ``tag``, only those that the callout marked so: `pool_tag`, `token_tag`. Whoever can make an agent lose
+    something can so never cut off more than what concerns it.
 
     Call it after a revocation was written. A connection that was about to be let in at that moment, with what was
     true before, is waited for (up to `_TIMEOUT_S`) and ended as well; one that begins later is judged by what
@@ -89,7 +113,7 @@ async def disconnect(nc_sys: Client, agent: str) -> int:
                     continue
                 if not connection.account:
                     undecided.add(place)
-                elif (connection.account, connection.authorized_user) == (names.AGENTS_ACCOUNT, agent):
+                elif connection.concerns(agent, tag):
                     kicked.add(place)
         for place in kicked:
             ended += await _kick(nc_sys, place)

@@ -41,12 +41,14 @@ async def add(output: Output, name: str, url: str, data_dir: DataDir) -> None:
 @asynchronous
 @operator_options
 async def rotate(output: Output, name: str, grace_s: float | None, url: str, data_dir: DataDir) -> None:
-    """Give the agent NAME a new token."""
+    """Give the agent NAME a new token. What the old one let in ends with it."""
     from ...bus.identity import GRACE_S, Agents
+    from ...bus.revocation import announce
     from ..admin import operator
 
     async with operator(url, data_dir, os.environ) as nc:
         token = await Agents(nc).rotate(name, GRACE_S if grace_s is None else grace_s)
+        await announce(nc, name)  # nodes and gateways learn when the old token ends
     if data_dir.kept_token(name) is not None:
         data_dir.keep_token(name, token)
     _print_token(output, name, token)
@@ -58,15 +60,14 @@ async def rotate(output: Output, name: str, grace_s: float | None, url: str, dat
 @operator_options
 async def revoke(output: Output, name: str, url: str, data_dir: DataDir) -> None:
     """Make the agent NAME nobody, for good, and end its connections."""
-    from ...bus import names
     from ...bus.identity import Agents, disconnect
     from ...bus.identity.parts import SYS
+    from ...bus.revocation import announce
     from ..admin import connected_as, credentials_file, operator
 
     async with operator(url, data_dir, os.environ) as nc:
         await Agents(nc).revoke(name)
-        await nc.publish(names.revoked(name))  # gateways end its MCP streams
-        await nc.flush()
+        await announce(nc, name)  # gateways end its MCP sessions and streams
     data_dir.forget_token(name)
     ended = 0
     system = credentials_file(SYS, data_dir, os.environ)

@@ -25,8 +25,8 @@ from ...schemas.words import HIDDEN, TIERS, Role
 from ..access import Access, no_such_pool
 from ..index import Index, IndexFilter
 
-Disconnect = Callable[[str], Awaitable[int]]
-"""Ends all NATS connections of an agent; answers how many."""
+Lost = Callable[[str, str], Awaitable[None]]
+"""Ends what an agent (the first) has open that lives on a pool (the second)."""
 
 
 class Pooling:
@@ -39,14 +39,14 @@ class Pooling:
         agents: Agents,
         registry: PoolRegistry,
         index: Index,
-        disconnect: Disconnect,
+        lost: Lost,
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
         self._agents = agents
         self._registry = registry
         self._index = index
-        self._disconnect = disconnect
+        self._lost = lost
         self._clock = clock
 
     async def pools(self, caller: Caller, request: Pools) -> PoolsReply:
@@ -72,15 +72,22 @@ class Pooling:
         record = await self._agents.get(request.agent)
         if record is None or record.revoked_at is not None:
             raise Invalid(f"agent: there is no agent {request.agent!r}", field="agent")
+        before = await self._registry.grant_of(request.pool, request.agent)
         await self._registry.grant(request.pool, request.agent, request.role, until=request.until, by=caller.agent)
+        if before is not None and _ends_sooner(before.until, request.until):
+            await self._lost(request.agent, request.pool)  # what it has open was promised longer
         return PoolReply(pool=request.pool)
 
     async def revoke(self, caller: Caller, request: PoolRevoke) -> PoolReply:
-        """Take a role away; the agent's connections end before this answers."""
+        """Take a role away; what the agent has open on the pool ends before this answers.
+
+        Raises:
+            Unavailable, TimedOut: the role is gone, but connections may live on; asking again ends them.
+        """
         _check_shared(request.pool)
         await self._access.require(caller.agent, request.pool, "owner")
         await self._registry.revoke(request.pool, request.agent, by=caller.agent)
-        await self._disconnect(request.agent)
+        await self._lost(request.agent, request.pool)
         return PoolReply(pool=request.pool)
 
     async def health(self, caller: Caller, request: Health) -> HealthReply:
@@ -122,6 +129,10 @@ class Pooling:
             mean_confidence=await self._index.mean_confidence(IndexFilter(pools=(pool,), statuses_hidden=HIDDEN)),
             open_conflicts=by_status.get("disputed", 0),
         )
+
+
+def _ends_sooner(before: datetime | None, after: datetime | None) -> bool:
+    return after is not None and (before is None or after < before)
 
 
 def _check_shared(pool: str) -> None:

@@ -62,6 +62,9 @@ class Retrieving:
         )
         limit = max(_CANDIDATES, 2 * request.top_k)
         hits = await self._index.search(IndexQuery(text=request.query, vector=vector, filter=where, limit=limit))
+        # Embedding the query and waiting for a place in the log take time, in which access may have ended.
+        still = await self._access.still(caller.agent)
+        hits = [hit for hit in hits if hit.memory.pool in still]
         scored = sorted((profile.score(hit, now) for hit in hits), key=lambda s: (-s.score, s.memory.id))
         items = pack(
             scored,
