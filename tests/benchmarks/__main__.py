@@ -1,54 +1,137 @@
-"""`python -m tests.benchmarks`"""
+"""`python -m tests.benchmarks [--quick] [--memories N] [--rounds N] [--no-rest] [--json FILE]`
+
+The exit status is 1 if a goal was missed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import platform
+import sys
 import tempfile
-import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from afterwit.schemas import Retrieve, codec
+import msgspec
+from rich.console import Console
+from rich.progress import Progress
 
-from .corpus import AGENT
-from .floors import EngineFloor, bus_floor
-from .measuring import interleaved
-from .product import calibration_of, product
+from afterwit.bus.mcp.plain import plain
+from afterwit.schemas import Retrieve
+
+from .bus_floor import Sizes, bus_floor
+from .corpus import AGENT, readable_pools
+from .embedding import embedding_times
+from .engine_floor import EngineFloor
+from .goals import ENGINE_QUERY, ENGINE_UPSERT, GOALS, MAX_CPU_AT_REST, MAX_MB_AT_REST
+from .measuring import Timing, interleaved, timings
+from .product import Product, product
+from .report import as_json, show
+from .rest import AtRest, at_rest
+
+_ENTRY_BYTES = 1600
+"""Of a log entry: 768 of its embedding, the rest its memory."""
 
 
-async def run(count: int, rounds: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="afterwit-bench-") as d:
-        directory = Path(d)
-        begun = time.perf_counter()
-        async with product(directory / "product", count) as p:
-            print("filled", time.perf_counter() - begun, len(p.memories))
-            floor = EngineFloor(directory / "engine", calibration_of(directory / "product"))
-            for i in range(0, len(p.memories), 64):
-                floor.add(p.memories[i : i + 64])
-            reply = await p.requester.call(AGENT, "retrieve", Retrieve(query=p.corpus.query()))
-            answer = codec.to_plain(reply)
-            pools = [f"agent/{AGENT}", *(f"shared/{n}" for n in ("ops", "product", "travel", "research"))]
-            async def eq(): return {"engine query": floor.query(p.corpus.query(), pools)}
-            async def eu(): return {"engine upsert": floor.upsert(p.memories[0])}
-            sizes = {"request": 100, "store": 400, "entry": 1600}
-            async with bus_floor(directory, answer, sizes) as bus:
-                ms = [p.retrieve, bus.round_trip, eq, p.store, bus.visible, eu, p.accepted, bus.publish,
-                      p.retrieve_over_mcp, bus.nothing, bus.same_answer, p.store_over_mcp]
-                t = await interleaved(ms, rounds=rounds, warm_up=rounds // 10)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured."""
+
+    memories: int
+    rounds: int
+    rest_s: float
+
+
+async def calls(console: Console, plan: Plan, directory: Path) -> dict[str, Timing]:
+    """All calls and their floors, in turns."""
+    console.print(f"storing {plan.memories} memories …")
+    async with product(directory / "product", plan.memories) as running:
+        floor = EngineFloor(directory / "engine")
+        try:
+            floor.add(running.memories)
+            return await _in_turns(console, plan, directory, running, floor)
+        finally:
             floor.close()
-            for k, v in t.items():
-                print(f"{k:28} {v.p50:8.3f} {v.p99:8.3f} {v.count}")
-            T = lambda n: t[n].p50
-            print("retrieve NATS ratio (6)", T("retrieve, NATS") / (T("nats round trip") + T("engine query")))
-            print("store visible (4)", (T("store visible, NATS") - T("engine upsert")) / T("publish, consume, notice"))
-            print("retrieve MCP (1.5)", (T("retrieve, MCP") - T("retrieve, NATS")) / T("mcp no-op"))
-            print("store MCP (1.5)", (T("store visible, MCP") - T("store visible, NATS")) / T("mcp no-op"))
-            print("notice (3)", T("notice, MCP") / T("notice, NATS"))
-            print("accepted", T("store accepted, NATS") / T("jetstream publish"))
 
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--count", type=int, default=10_000)
-parser.add_argument("--rounds", type=int, default=200)
-a = parser.parse_args()
-asyncio.run(run(a.count, a.rounds))
+async def _in_turns(
+    console: Console, plan: Plan, directory: Path, running: Product, floor: EngineFloor
+) -> dict[str, Timing]:
+    async def engine_query() -> Mapping[str, float]:
+        return {ENGINE_QUERY: floor.query(running.corpus.query(), readable_pools())}
+
+    async def engine_upsert() -> Mapping[str, float]:
+        return {ENGINE_UPSERT: floor.upsert(running.memories[0])}
+
+    request = Retrieve(query=running.corpus.query())
+    answer = plain(await running.requester.call(AGENT, "retrieve", request))
+    store = running.corpus.memory("shared/ops")
+    sizes = Sizes(len(msgspec.json.encode(request)), len(msgspec.json.encode(store)), _ENTRY_BYTES)
+    async with bus_floor(directory, answer, sizes) as bus:
+        measurements = [
+            *(running.retrieve, bus.round_trip, engine_query),
+            *(running.store, bus.visible, engine_upsert),
+            *(running.accepted, bus.publish),
+            *(running.retrieve_over_mcp, bus.nothing, running.store_over_mcp, bus.same_answer),
+        ]
+        with Progress(console=console, transient=True) as progress:
+            warm_up = max(plan.rounds // 10, 5)
+            task = progress.add_task("measuring", total=plan.rounds + warm_up)
+            return await interleaved(
+                measurements, rounds=plan.rounds, warm_up=warm_up, tick=lambda: progress.advance(task)
+            )
+
+
+async def run(console: Console, plan: Plan) -> tuple[dict[str, Timing], list[AtRest]]:
+    """Everything."""
+    with tempfile.TemporaryDirectory(prefix="afterwit-bench-") as name:
+        directory = Path(name)
+        taken = await calls(console, plan, directory)
+        taken |= timings(await embedding_times(plan.rounds // 4))
+        rest = []
+        if plan.rest_s:
+            console.print(f"watching it at rest for {plan.rest_s:g} s …")
+            rest = await at_rest(directory / "rest", plan.rest_s)
+        return taken, rest
+
+
+def main() -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("--quick", action="store_true", help="1,000 memories, 40 rounds, 5 s at rest")
+    parser.add_argument("--memories", type=int, help="how many are there (default 10,000)")
+    parser.add_argument("--rounds", type=int, help="how often each is measured (default 300)")
+    parser.add_argument("--no-rest", action="store_true", help="leave out what it takes at rest")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured there as well")
+    given = parser.parse_args()
+    usual = Plan(1_000, 40, 5) if given.quick else Plan(10_000, 300, 30)
+    rest_s = usual.rest_s if sys.platform == "linux" and not given.no_rest else 0
+    plan = Plan(given.memories or usual.memories, given.rounds or usual.rounds, rest_s)
+
+    console = Console()
+    load = os.getloadavg()[0]
+    taken, rest = asyncio.run(run(console, plan))
+    show(console, taken, rest)
+    about: dict[str, Any] = {
+        "memories": plan.memories,
+        "rounds": plan.rounds,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "load_before": load,
+    }
+    console.print(
+        f"[dim]{plan.memories} memories, {plan.rounds} rounds, {about['cores']} cores, load {load:.1f} before.[/dim]"
+    )
+    if given.json:
+        given.json.write_bytes(msgspec.json.format(msgspec.json.encode(as_json(taken, rest, about))))
+    missed = any(goal.met(taken) is False for goal in GOALS)
+    idle = not rest or (sum(r.cpu for r in rest) <= MAX_CPU_AT_REST and sum(r.pss_mb for r in rest) <= MAX_MB_AT_REST)
+    return 1 if missed or not idle else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -15,7 +15,7 @@ from afterwit.schemas.words import Kind
 AGENT: Final = "ada"
 """Who is measured: a member of four of the ten shared pools, beside its private one."""
 SHARED: Final = "shared/ops"
-"""Where the measured stores go: a store in a shared pool costs a read of the grant, one in the private pool does not."""
+"""Where the measured stores go: a shared pool costs a read of the grant, the private one does not."""
 
 _OTHERS: Final = tuple(f"agent-{number:02}" for number in range(1, 30))
 _SHARED: Final = ("ops", "product", "travel", "research", "legal", "sales", "support", "design", "data", "people")
@@ -93,3 +93,8 @@ def _shares(pools: list[tuple[str, str]], together: float) -> list[PoolShare]:
     weights = [0.5 ** (i / 2) for i in range(len(pools))]
     total = sum(weights)
     return [PoolShare(pool, by, together * w / total) for (pool, by), w in zip(pools, weights, strict=True)]
+
+
+def readable_pools() -> list[str]:
+    """What the measured agent may read."""
+    return [f"agent/{AGENT}", *(f"shared/{name}" for name in _SHARED[:_MEMBER_OF])]

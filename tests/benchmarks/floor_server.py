@@ -2,7 +2,7 @@
 
 Over NATS: answers requests with bytes of the real answer's size, and takes what is published into a stream with a shared
 pull consumer and publishes a notice for it. Over MCP: the SDK's server with a tool that does nothing, and with one that
-gives the real answer without doing anything for it. No line of Afterwit is in the way.
+gives the real answer without doing anything for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nats.js import api
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from afterwit.schemas import OPERATIONS, json_schema
+from afterwit.bus.mcp.tools import DEFINITIONS
 
 ECHO: Final = "floor.request"
 LOG: Final = "floor.log"
@@ -69,11 +69,7 @@ async def serve(nats_url: str, port: int, answer: dict[str, Any], ready_file: Pa
 def _app(answer: dict[str, Any]) -> Starlette:
     tools = [
         Tool(name="nothing", input_schema=_ANYTHING),
-        Tool(
-            name="same_answer",
-            input_schema=json_schema(OPERATIONS["retrieve"].request),
-            output_schema=json_schema(OPERATIONS["retrieve"].reply),
-        ),
+        next(tool for tool in DEFINITIONS if tool.name == "memory_retrieve").model_copy(update={"name": "same_answer"}),
     ]
     text = json.dumps(answer, ensure_ascii=False)
 
@@ -87,9 +83,7 @@ def _app(answer: dict[str, Any]) -> Starlette:
 
     server: Server[Any] = Server("floor", on_list_tools=list_tools, on_call_tool=call_tool)
     manager = StreamableHTTPSessionManager(server, json_response=True)  # as the gateway answers
-    return Starlette(
-        routes=[Route("/mcp", endpoint=StreamableHTTPASGIApp(manager))], lifespan=lambda _: manager.run()
-    )
+    return Starlette(routes=[Route("/mcp", endpoint=StreamableHTTPASGIApp(manager))], lifespan=lambda _: manager.run())
 
 
 if __name__ == "__main__":

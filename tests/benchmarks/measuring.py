@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 Measurement = Callable[[], Awaitable[Mapping[str, float]]]
@@ -19,7 +19,7 @@ class Timing:
     count: int
 
     @classmethod
-    def of(cls, seconds: list[float]) -> Timing:
+    def of(cls, seconds: Sequence[float]) -> Timing:
         """The quantiles of ``seconds``."""
         ordered = sorted(seconds)
 
@@ -30,15 +30,24 @@ class Timing:
 
 
 async def interleaved(
-    measurements: list[Measurement], *, rounds: int, warm_up: int, tick: Callable[[], None] = lambda: None
+    measurements: Sequence[Measurement], *, rounds: int, warm_up: int, tick: Callable[[], None] = lambda: None
 ) -> dict[str, Timing]:
-    """Each measurement once per round, after ``warm_up`` rounds that do not count."""
-    seconds: dict[str, list[float]] = {}
+    """Each measurement once per round, after ``warm_up`` rounds that do not count; ``tick`` is called per round."""
+    taken: list[Mapping[str, float]] = []
     gc.collect()
     for number in range(warm_up + rounds):
         for measurement in measurements:
-            for name, took in (await measurement()).items():
-                if number >= warm_up:
-                    seconds.setdefault(name, []).append(took)
+            seconds = await measurement()
+            if number >= warm_up:
+                taken.append(seconds)
         tick()
-    return {name: Timing.of(values) for name, values in seconds.items()}
+    return timings(taken)
+
+
+def timings(taken: Iterable[Mapping[str, float]]) -> dict[str, Timing]:
+    """All seconds of one name together."""
+    by_name: dict[str, list[float]] = {}
+    for seconds in taken:
+        for name, took in seconds.items():
+            by_name.setdefault(name, []).append(took)
+    return {name: Timing.of(values) for name, values in by_name.items()}

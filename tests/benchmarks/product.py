@@ -8,28 +8,33 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 import nats
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import Subscription
-from nats.aio.client import Client as NatsClient
 from nats.aio.msg import Msg
 
 from afterwit.bus import names
 from afterwit.bus.identity.parts import ADMIN
 from afterwit.bus.rpc import Requester
 from afterwit.deploy.admin import connected_as
-from afterwit.memory_node.index import Calibration
-from afterwit.schemas import Memory, PoolCreate, Retrieve, Store, StoreMany, codec
 from afterwit.deploy.ready import Ready
+from afterwit.schemas import Memory, PoolCreate, Retrieve, Store, StoreMany, codec
 
 from . import up
-from .corpus import AGENT, SHARED, Corpus, agents, fill, pools
-from .floors import TOP_K
-from .stub import StubEmbedder
+from .corpus import AGENT, SHARED, Corpus, fill, pools
+from .engine_floor import TOP_K
+
+RETRIEVE: Final = "retrieve over NATS"
+RETRIEVE_MCP: Final = "retrieve over MCP"
+STORE: Final = "store, visible, over NATS"
+STORE_MCP: Final = "store, visible, over MCP"
+ACCEPTED: Final = "store, accepted, over NATS"
+NOTICE: Final = "store to notice, NATS subscriber"
+NOTICE_MCP: Final = "store to notice, MCP subscriber"
 
 
 @dataclass(slots=True)
@@ -54,7 +59,7 @@ class Product:
         took = time.perf_counter() - begun
         assert len(reply.items) == TOP_K
         assert not reply.degraded
-        return {"retrieve, NATS": took}
+        return {RETRIEVE: took}
 
     async def store(self) -> Mapping[str, float]:
         """Over NATS until it can be found, into a shared pool; and when the notice of it came to whom."""
@@ -69,9 +74,9 @@ class Product:
             while reply.memory.id not in self.heard:
                 await asyncio.sleep(0)
         return {
-            "store visible, NATS": took,
-            "notice, NATS": self.heard.pop(reply.memory.id) - begun,
-            "notice, MCP": self.watched_at - begun,
+            STORE: took,
+            NOTICE: self.heard.pop(reply.memory.id) - begun,
+            NOTICE_MCP: self.watched_at - begun,
         }
 
     async def accepted(self) -> Mapping[str, float]:
@@ -83,7 +88,7 @@ class Product:
         took = time.perf_counter() - begun
         async with asyncio.timeout(10):
             await self.watched.wait()  # the rest of its way must not run into the next measurement
-        return {"store accepted, NATS": took}
+        return {ACCEPTED: took}
 
     async def retrieve_over_mcp(self) -> Mapping[str, float]:
         """The same over MCP."""
@@ -92,7 +97,7 @@ class Product:
         result = await self.mcp.call_tool("memory_retrieve", arguments)
         took = time.perf_counter() - begun
         assert len((result.structured_content or {})["items"]) == TOP_K
-        return {"retrieve, MCP": took}
+        return {RETRIEVE_MCP: took}
 
     async def store_over_mcp(self) -> Mapping[str, float]:
         """The same over MCP."""
@@ -104,7 +109,7 @@ class Product:
         assert not result.is_error, result
         async with asyncio.timeout(10):
             await self.watched.wait()
-        return {"store visible, MCP": took}
+        return {STORE_MCP: took}
 
     async def watch(self, events: Subscription) -> None:
         """Note when the MCP subscriber is told."""
@@ -147,11 +152,6 @@ async def product(directory: Path, count: int) -> AsyncIterator[Product]:
             await asyncio.wait((watching,))
 
 
-def calibration_of(directory: Path) -> Calibration:
-    """The one that the node measured."""
-    return Calibration.load_or_measure(StubEmbedder(), directory / "data" / "index")
-
-
 async def _filled(system: Ready, corpus: Corpus, count: int) -> list[Memory]:
     credentials = Path(system.data_dir) / "credentials" / f"{ADMIN}.json"
     async with connected_as(ADMIN, system.nats, credentials) as nc:
@@ -184,6 +184,3 @@ async def _mcp(system: Ready) -> AsyncIterator[McpClient]:
         McpClient(streamable_http_client(system.mcp, http_client=http), mode="2026-07-28") as client,
     ):
         yield client
-
-
-_ = (NatsClient, agents)
