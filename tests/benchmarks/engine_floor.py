@@ -35,8 +35,8 @@ from qdrant_edge import (
 )
 
 from afterwit.memory_node.index import sparse_document, sparse_query
-from afterwit.memory_node.index.filters import HIDDEN
 from afterwit.schemas import Memory
+from afterwit.schemas.words import HIDDEN
 
 from .stub import StubEmbedder
 
@@ -60,11 +60,7 @@ class EngineFloor:
         )
         self._shard = EdgeShard.create(str(directory), config)
         for field in _KEYWORDS:
-            self._shard.update(
-                UpdateOperation.create_field_index(
-                    field, KeywordIndexParams(is_tenant=True if field == "pool" else None)
-                )
-            )
+            self._shard.update(UpdateOperation.create_field_index(field, KeywordIndexParams(is_tenant=field == "pool")))
         for field in _TIMES:
             self._shard.update(UpdateOperation.create_field_index(field, FloatIndexParams()))
 
@@ -83,7 +79,7 @@ class EngineFloor:
         idf = SearchParams(idf=IdfParams(corpus=readable))
         request = QueryRequest(
             limit=TOP_K,
-            query=Fusion.Rrf(k=60),
+            query=Fusion.Rrf(k=60),  # type: ignore[arg-type]  # a Fusion, but the stubs do not say so
             prefetches=[
                 Prefetch(limit=CANDIDATES, query=Query.Nearest(vector, using="dense"), filter=visible),
                 Prefetch(limit=CANDIDATES, query=Query.Nearest(sparse, using="words"), filter=visible, params=idf),
@@ -124,8 +120,8 @@ def _filters(pools: Sequence[str]) -> tuple[Filter, Filter]:
     """What the node's own retrieval asks for without further filters: what may be seen; and where words are counted."""
     readable = FieldCondition("pool", match=MatchAny(list(pools)))
     now = datetime.now(UTC).timestamp()
-    hidden = [
-        FieldCondition("status", match=MatchAny([*HIDDEN, "purged"])),
+    hidden: list[Any] = [
+        FieldCondition("status", match=MatchAny([str(status) for status in HIDDEN])),
         FieldCondition("labels", match=MatchExcept([])),
         FieldCondition("valid_to", range=RangeFloat(lte=now)),
         FieldCondition("expires_at", range=RangeFloat(lte=now)),

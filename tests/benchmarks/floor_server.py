@@ -1,8 +1,8 @@
 """The far side of the floors, a process of its own as the node and the gateway are.
 
-Over NATS: answers requests with bytes of the real answer's size, and takes what is published into a stream with a shared
-pull consumer and publishes a notice for it. Over MCP: the SDK's server with a tool that does nothing, and with one that
-gives the real answer without doing anything for it.
+Over NATS: answers requests with bytes of the real answer's size, and takes what is published into a stream with a
+shared pull consumer and publishes a notice for it. Over MCP: the SDK's server with a tool that does nothing, and with
+one that gives the real answer without doing anything for it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from afterwit.bus.mcp.tools import DEFINITIONS
+from tests.engines.waiting import wait_until
 
 ECHO: Final = "floor.request"
 LOG: Final = "floor.log"
@@ -61,8 +62,7 @@ async def serve(nats_url: str, port: int, answer: dict[str, Any], ready_file: Pa
         tasks.create_task(work())
         web = uvicorn.Server(uvicorn.Config(_app(answer), port=port, log_config=None, access_log=False, ws="none"))
         tasks.create_task(web.serve())
-        while not web.started:
-            await asyncio.sleep(0.01)
+        await wait_until(lambda: web.started, description="the web server listens")
         ready_file.touch()
 
 

@@ -23,6 +23,7 @@ from afterwit.bus.rpc import Requester
 from afterwit.deploy.admin import connected_as
 from afterwit.deploy.ready import Ready
 from afterwit.schemas import Memory, PoolCreate, Retrieve, Store, StoreMany, codec
+from tests.engines.waiting import wait_until
 
 from . import up
 from .corpus import AGENT, SHARED, Corpus, fill, pools
@@ -71,8 +72,7 @@ class Product:
         assert reply.memory.seq
         async with asyncio.timeout(10):
             await self.watched.wait()
-            while reply.memory.id not in self.heard:
-                await asyncio.sleep(0)
+        await wait_until(lambda: reply.memory.id in self.heard, description="the notice came")
         return {
             STORE: took,
             NOTICE: self.heard.pop(reply.memory.id) - begun,

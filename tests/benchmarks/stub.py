@@ -24,7 +24,8 @@ class StubEmbedder:
     def embed(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """See `Embedder.embed`."""
         vectors = np.stack([self._vector(text) for text in texts])
-        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        unit: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        return unit
 
     def _vector(self, text: str) -> NDArray[np.float64]:
         seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
