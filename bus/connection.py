@@ -96,7 +96,16 @@ class Connection(Client):
             # nats-py 2.16 flushes what is pending to the dead socket and, on that error, leaves its tasks behind.
             self._pending = []
             self._pending_data_size = 0
-        await super().close()
+        subscriptions = list(self._subs.values())
+        try:
+            await super().close()
+        except OSError as e:
+            # The server went away while we said goodbye: nats-py 2.16 stops half-way, so the rest of it is done here.
+            log.info("closing a NATS connection: %s", e)
+            for subscription in subscriptions:
+                subscription._stop_processing()
+            if self._transport is not None:
+                self._transport.close()
 
 
 async def connect(
