@@ -1,0 +1,1 @@
+"""Everything that moves: names, streams, request and reply, the log, notices, credentials."""

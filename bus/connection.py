@@ -105,7 +105,7 @@ class Connection(Client):
             for subscription in subscriptions:
                 subscription._stop_processing()
             if self._transport is not None:
-                self._transport.close()
+                self._transport.close()  # type: ignore[no-untyped-call]  # nats-py leaves it untyped
 
 
 async def connect(
