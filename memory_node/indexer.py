@@ -6,7 +6,6 @@ conditional on the sequence) and sends its notice once more (at least once).
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -99,7 +98,8 @@ class Indexer:
 
     async def make_visible(self, entries: Sequence[LogEntry]) -> None:
         """Index, put into windows, publish the notices."""
-        await asyncio.gather(self._index.put(entries), self._window.put(entries))
+        await self._index.put(entries)
+        await self._window.put(entries)  # in this order: see `ValkeyWindow`
         notices = [notice_of(entry) for entry in sorted(entries, key=lambda e: e.memory.seq or 0)]
         # Whoever waits for its write on this node need not wait until the notice has been round the bus. It goes on
         # when the loop comes to it, so the notice is sent before its answer: from here, and so in the server.

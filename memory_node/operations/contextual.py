@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from ...bus.rpc import Caller
-from ...schemas import Context, ContextReply, LogEntry, Memory, Unavailable
+from ...schemas import Context, ContextReply, Memory, Unavailable
 from ..access import Access
 from ..index import Index, IndexFilter
 from ..window import Window, select
@@ -29,19 +31,27 @@ class Contextual:
         selected = select([memory for memory in memories if memory.pool in readable], request.max_tokens)
         return ContextReply(session_id=request.session_id, turns=selected.memories, tokens=selected.tokens)
 
-    async def _memories(self, agent: str, session_id: str) -> list[Memory]:
+    async def _memories(self, agent: str, session_id: str) -> Sequence[Memory]:
+        from_index = partial(self._from_index, agent, session_id)
         try:
             memories = await self._window.recent(agent, session_id)
         except Unavailable as e:
             logger.warning("a context comes from the index: %s", e)
-            return await self._from_index(agent, session_id)
-        if memories is None:
-            memories = await self._from_index(agent, session_id)
-            await self._window.put([LogEntry(memory=memory, change="created", actor=agent) for memory in memories])
-        return memories
+            return await from_index()
+        return await self._window.rebuild(agent, session_id, from_index) if memories is None else memories
 
-    async def _from_index(self, agent: str, session_id: str) -> list[Memory]:
+    async def _from_index(self, agent: str, session_id: str) -> Sequence[Memory]:
         pools = await self._access.readable(agent)
         where = IndexFilter(pools=pools, session_id=session_id, author=agent, statuses_hidden=GONE)
-        found = await self._index.find(where, limit=MAX_TURNS)
-        return sorted(found, key=lambda m: (m.turn if m.turn is not None else 0, m.occurred_at, m.seq or 0))
+        return in_order(await self._index.find(where, limit=MAX_TURNS))
+
+
+def in_order(memories: Iterable[Memory]) -> list[Memory]:
+    """By turn; a memory without one comes after those that were there before it."""
+    turns: dict[str, int] = {}
+    last = 0
+    oldest_first = sorted(memories, key=lambda m: (m.created_at, m.id))
+    for memory in oldest_first:
+        turns[memory.id] = last + 1 if memory.turn is None else memory.turn
+        last = max(last, turns[memory.id])
+    return sorted(oldest_first, key=lambda m: turns[m.id])
