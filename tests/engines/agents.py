@@ -47,6 +47,8 @@ class Agent:
     nc: NatsClient
     denied: list[str] = field(default_factory=list)
     """What NATS said that it may not do."""
+    timeout_s: float = 30.0
+    """How long it waits for answers over NATS."""
 
     @property
     def pool(self) -> str:
@@ -79,7 +81,7 @@ class Agent:
         Raises:
             Refused: the reply is an error.
         """
-        answer = await self.nc.request(f"afterwit.v1.req.{self.name}.{op}", payload, timeout=30, headers=headers)
+        answer = await self.nc.request(f"afterwit.v1.req.{self.name}.{op}", payload, self.timeout_s, headers=headers)
         reply: Reply = json.loads(answer.data)
         if "error" in reply:
             assert answer.headers is not None
