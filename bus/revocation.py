@@ -1,7 +1,7 @@
 """Something was taken from an agent: parts that keep connections or streams of it look again, and say when they have.
 
-The announcement makes revocation quick. It is not what makes it sure: whoever passes something on to an agent reads, each
-time, whether the agent may have it (ADR 002). So a part that is away, or stands still, lets nothing through later.
+The announcement makes revocation quick. It is not what makes it sure: whoever passes something on to an agent reads,
+each time, whether the agent may have it (ADR 002). So a part that is away, or stands still, lets nothing through later.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def announce(nc: Client, agent: str, *, within_s: float = WITHIN_S) -> int
 
 
 async def hear(nc: Client, look_again: Callable[[str], Awaitable[None]]) -> Subscription:
-    """Call ``look_again`` with each agent that lost something, and answer when it returns. End it by `unsubscribe()`."""
+    """Call ``look_again`` with each agent that lost something, and answer when it returns; `unsubscribe()` ends it."""
 
     async def take(msg: Msg) -> None:
         agent = names.parse_revoked(msg.subject)

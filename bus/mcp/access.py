@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Set as AbstractSet
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...schemas import Grant, Health, HealthReply, NotFound
 from .node import Node
 
 
+class Credential(NamedTuple):
+    """An agent, and the digest of the token that it proved itself with; ``None`` where NATS judges its token."""
+
+    agent: str
+    token: str | None = None
+
+
 class Access(Protocol):
     """Who may read what, now."""
+
+    async def live(self, credentials: AbstractSet[Credential]) -> AbstractSet[Credential]:
+        """Those of ``credentials`` that are good at this moment."""
+        ...
 
     async def readers(self, pool: str, agents: AbstractSet[str]) -> AbstractSet[str]:
         """Those of ``agents`` who may read ``pool`` at this moment."""
@@ -29,11 +41,27 @@ class Grants(Protocol):
         ...
 
 
-class RegistryAccess:
-    """Access read from the pool registry: one read of NATS per question, however many agents it is about."""
+class Tokens(Protocol):
+    """The part of `afterwit.bus.identity.Agents` that is needed here."""
 
-    def __init__(self, grants: Grants) -> None:
+    async def live_tokens(self, name: str) -> frozenset[str]:
+        """The digests of an agent's tokens that are good now."""
+        ...
+
+
+class RegistryAccess:
+    """Access read from the registers: one read of NATS per pool, and one per agent whose token is in question."""
+
+    def __init__(self, grants: Grants, tokens: Tokens) -> None:
         self._grants = grants
+        self._tokens = tokens
+
+    async def live(self, credentials: AbstractSet[Credential]) -> AbstractSet[Credential]:
+        """Those of ``credentials`` that are good at this moment."""
+        agents = sorted({credential.agent for credential in credentials})
+        tokens = await asyncio.gather(*map(self._tokens.live_tokens, agents))
+        good = dict(zip(agents, tokens, strict=True))
+        return {c for c in credentials if (c.token in good[c.agent] if c.token is not None else good[c.agent])}
 
     async def readers(self, pool: str, agents: AbstractSet[str]) -> AbstractSet[str]:
         """Those of ``agents`` who may read ``pool`` at this moment."""
@@ -50,6 +78,10 @@ class NodeAccess:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+
+    async def live(self, credentials: AbstractSet[Credential]) -> AbstractSet[Credential]:
+        """All: the connection to NATS, on which everything comes, ends with the token."""
+        return credentials
 
     async def readers(self, pool: str, agents: AbstractSet[str]) -> AbstractSet[str]:
         """Those of ``agents`` who may read ``pool`` at this moment."""

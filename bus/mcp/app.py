@@ -21,6 +21,7 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from ...schemas.codec import to_plain
 from ...schemas.words import MAX_CONTENT_BYTES, MAX_DATA_BYTES
@@ -28,6 +29,7 @@ from ._connection import end_notice_streams
 from .auth import not_decided
 from .health import examine
 from .server import MemoryServer
+from .sessions import Sessions
 
 STATEFUL: Final = "/mcp"
 STATELESS: Final = "/mcp-stateless"
@@ -51,7 +53,13 @@ class Application:
 
 
 def build_app(
-    server: MemoryServer, verifier: TokenVerifier, nc: Client, *, url: str, hosts: Iterable[str] = ()
+    server: MemoryServer,
+    verifier: TokenVerifier,
+    sessions: Sessions,
+    nc: Client,
+    *,
+    url: str,
+    hosts: Iterable[str] = (),
 ) -> Application:
     """The application; ``url`` is where clients reach it, ``hosts`` the further names that they may use."""
     security = transport_security(url, hosts)
@@ -81,7 +89,10 @@ def build_app(
     routes: list[BaseRoute] = [Route("/health", health, methods=["GET"])]
     for path, manager in managers.items():
         resource = AnyHttpUrl(url + path)
-        endpoint = RequireAuthMiddleware(StreamableHTTPASGIApp(manager), [], build_resource_metadata_url(resource))
+        served: ASGIApp = StreamableHTTPASGIApp(manager)
+        if path == STATEFUL:
+            served = sessions.watching(served, manager)
+        endpoint = RequireAuthMiddleware(served, [], build_resource_metadata_url(resource))
         routes.append(Route(path, endpoint=endpoint))
         routes += create_protected_resource_routes(resource, [AnyHttpUrl(url)], resource_name="Afterwit")
     app = Starlette(

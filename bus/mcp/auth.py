@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
@@ -13,6 +14,8 @@ from starlette.responses import JSONResponse, Response
 
 from ...schemas import AfterwitError, ErrorReply
 from ...schemas.codec import to_plain
+from ..identity import digest
+from .access import Credential
 
 
 class TokenProof(Protocol):
@@ -46,10 +49,14 @@ class NotDecidedError(AuthenticationError):
 
 
 class AgentTokens:
-    """The SDK's `TokenVerifier` over our register of agents: one read of NATS per request."""
+    """The SDK's `TokenVerifier` over our register of agents: one read of NATS per request.
 
-    def __init__(self, agents: Prover) -> None:
+    ``ending`` is told of tokens that end at a known time, and whose they are.
+    """
+
+    def __init__(self, agents: Prover, ending: Callable[[str, datetime], None] = lambda agent, end: None) -> None:
         self._agents = agents
+        self._ending = ending
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The access token of the agent that holds ``token``; ``None`` if nobody does.
@@ -63,6 +70,8 @@ class AgentTokens:
             raise NotDecidedError(e) from e
         if proof is None:
             return None
+        if proof.expires_at is not None:
+            self._ending(proof.agent, proof.expires_at)
         return AccessToken(token=token, client_id=proof.agent, scopes=[], subject=proof.agent)
 
 
@@ -74,6 +83,11 @@ def not_decided(_: HTTPConnection, error: AuthenticationError) -> Response:
 
 def bearer() -> str:
     """The agent whose request is being handled."""
+    return bearer_credential().agent
+
+
+def bearer_credential() -> Credential:
+    """The agent whose request is being handled, and by which token."""
     token = get_access_token()
     assert token is not None, "the route lets nobody in without a token"
-    return token.client_id
+    return Credential(token.client_id, digest(token.token))

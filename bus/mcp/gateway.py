@@ -19,13 +19,16 @@ from .. import names
 from ..connection import Credentials, connect, watch
 from ..identity import Agents, PoolRegistry, parts
 from ..notices import Notices
+from ..revocation import hear
 from ..rpc import Requester
 from .access import RegistryAccess
 from .app import Application, build_app
 from .auth import AgentTokens, bearer
+from .endings import Endings
 from .hub import Hub
 from .node import Node
 from .server import build_server
+from .sessions import Sessions
 from .settings import GatewaySettings
 
 logger = logging.getLogger(__name__)
@@ -71,19 +74,25 @@ async def serve(
             return
         try:
             node = Node(Requester(nc))
-            hub = Hub(Notices(nc, nc.jetstream()), RegistryAccess(PoolRegistry(nc)), node)
+            agents, sessions = Agents(nc), Sessions()
+            hub = Hub(Notices(nc, nc.jetstream()), RegistryAccess(PoolRegistry(nc), agents), node)
+            endings = Endings(agents, hub, sessions, hub.spawn)
             async with hub, asyncio.TaskGroup() as tasks:
                 unwatch = watch(nc, back=lambda: hub.spawn(hub.announce_gap()))
+                hearing = await hear(nc, endings.look_again)
                 url = settings.public_url or f"http://{_in_url(settings.host)}:{port}"
-                app = build_app(
-                    build_server(node, hub, bearer), AgentTokens(Agents(nc)), nc, url=url, hosts=settings.allowed_hosts
-                )
+                server = build_server(node, hub, bearer, sessions)
+                verifier = AgentTokens(agents, endings.expect)
+                app = build_app(server, verifier, sessions, nc, url=url, hosts=settings.allowed_hosts)
                 web = _WebServer(app, hub, lambda: ready(port) if ready is not None else None)
                 stopping = tasks.create_task(web.stop_on(stop))
                 logger.info("the gateway listens on %s", url)
                 await web.serve(sockets=[listener])
                 stopping.cancel()
                 unwatch()
+                endings.close()
+                if not nc.is_closed:
+                    await hearing.unsubscribe()
         finally:
             await nc.close()
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import partial
 from types import TracebackType
@@ -19,8 +20,8 @@ import anyio
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from ...schemas import AfterwitError, Get, GetReply, NotFound, Notice
-from ...schemas.uris import MemoryRef, PoolsUri, PoolUri, SessionUri, memory_uri, parse_uri
-from .access import Access
+from ...schemas.uris import POOLS, MemoryRef, PoolsUri, PoolUri, SessionUri, memory_uri, parse_uri
+from .access import Access, Credential
 from .events import Event, events_of, pool_of, session_of, session_owner
 from .node import Node
 from .watcher import Watcher
@@ -95,12 +96,34 @@ class Hub:
         for watcher in self._watchers:
             watcher.close()
 
-    def drop(self, agent: str, pool: str) -> int:
-        """End those watchers of ``agent`` that watch something in ``pool``, without a further event; how many."""
-        lost = [w for w in self._watchers if w.agent == agent and any(pool_of(uri) == pool for uri in w.uris)]
-        for watcher in lost:
-            watcher.end()
-        return len(lost)
+    async def look_again(self, agent: str) -> int:
+        """``agent`` has lost something: end its streams that live on it, without a further event; how many.
+
+        A stream ends if its token is no longer good, or if it watches something in a pool that the agent may no longer
+        read. A handshake session goes on without what it may no longer watch: it is ended by its requests being
+        refused, or by the gateway. Who watches lists learns that they have changed.
+
+        Raises:
+            AfterwitError: it could not be read what the agent may do.
+        """
+        watchers = [watcher for watcher in self._watchers if watcher.agent == agent]
+        if not watchers:
+            return 0
+        live = await self._access.live({watcher.credential for watcher in watchers})
+        pools = {pool for watcher in watchers for uri in watcher.uris if (pool := pool_of(uri)) is not None}
+        lost = {pool for pool in pools if not await self._access.readers(pool, {agent})}
+        ended = 0
+        for watcher in watchers:
+            gone = [uri for uri in watcher.uris if pool_of(uri) in lost]
+            if not watcher.lasting and (gone or watcher.credential not in live):
+                watcher.end()
+                ended += 1
+                continue
+            for uri in gone:
+                await self.unwatch(watcher, uri)
+            watcher.offer(ResourceUpdated(uri=POOLS))
+            watcher.offer(ResourcesListChanged())
+        return ended
 
     @asynccontextmanager
     async def watching(self, watcher: Watcher, uris: Iterable[str] = ()) -> AsyncIterator[None]:
@@ -158,6 +181,8 @@ class Hub:
 
     async def announce_gap(self) -> None:
         """Notices may have been missed: tell every watcher to read again what it watches and may read."""
+        credentials = await self._access.live({watcher.credential for watcher in self._watchers})
+        live = {watcher for watcher in self._watchers if watcher.credential in credentials}
         by_pool: defaultdict[str | None, set[str]] = defaultdict(set)
         for uri in self._by_uri:
             by_pool[pool_of(uri)].add(uri)
@@ -165,10 +190,10 @@ class Hub:
             watchers = {watcher for uri in uris for watcher in self._by_uri.get(uri, ())}
             agents = {watcher.agent for watcher in watchers}
             readers = agents if pool is None else await self._access.readers(pool, agents)
-            for watcher in watchers:
+            for watcher in watchers & live:
                 for uri in uris if watcher.agent in readers else ():
                     watcher.offer(ResourceUpdated(uri=uri))
-        for watcher in self._lists:
+        for watcher in self._lists & live:
             watcher.offer(ResourcesListChanged())
 
     async def _check(self, agent: str, uri: str) -> None:
@@ -221,15 +246,16 @@ class Hub:
         agents = {watcher.agent for event in events for watcher in self._interested(event)} | keepers
         if not agents:
             return
-        readers = await self._access.readers(pool, agents)
+        credentials = {watcher.credential for watcher in self._watchers if watcher.agent in agents}
+        readers, live = await asyncio.gather(self._access.readers(pool, agents), self._access.live(credentials))
         for event in events:
             for watcher in self._interested(event):
-                if watcher.agent in readers:
+                if watcher.agent in readers and watcher.credential in live:
                     watcher.offer(event)
         for agent in keepers & readers:
-            await self._tell_sessions(agent, batch)
+            await self._tell_sessions(agent, batch, live)
 
-    async def _tell_sessions(self, agent: str, batch: list[Notice]) -> None:
+    async def _tell_sessions(self, agent: str, batch: list[Notice], live: AbstractSet[Credential]) -> None:
         """A notice does not say which session its memory belongs to; the memory does."""
         for uri in dict.fromkeys(notice.uri for notice in batch):
             try:
@@ -239,7 +265,8 @@ class Hub:
             if (session := session_of(memory, agent)) is not None:
                 event = ResourceUpdated(uri=session)
                 for watcher in self._interested(event):
-                    watcher.offer(event)
+                    if watcher.credential in live:
+                        watcher.offer(event)
 
     def _interested(self, event: Event) -> set[Watcher]:
         return self._by_uri.get(event.uri, set()) if isinstance(event, ResourceUpdated) else self._lists

@@ -33,7 +33,7 @@ from . import prompts, resources, tools
 from .errors import protocol_error, resource_not_found
 from .hub import Hub
 from .node import Node
-from .subscriptions import Subscriptions
+from .subscriptions import Credentials, Subscriptions
 
 Context = ServerRequestContext[Any, Any]
 
@@ -71,10 +71,15 @@ class MemoryServer(Server[Any]):
         return super().create_initialization_options(announced, experimental_capabilities, extensions)
 
 
-def build_server(node: Node, hub: Hub, caller: Callable[[], str]) -> MemoryServer:
-    """A server whose requests come from the agent that ``caller()`` names while it handles one."""
+def build_server(
+    node: Node, hub: Hub, caller: Callable[[], str], credentials: Credentials | None = None
+) -> MemoryServer:
+    """A server whose requests come from the agent that ``caller()`` names while it handles one.
+
+    ``credentials`` tells of its token, where clients prove themselves by one to us.
+    """
     handlers = _Handlers(node, caller)
-    subscriptions = Subscriptions(hub, caller)
+    subscriptions = Subscriptions(hub, caller, credentials)
     fixed = CacheHint(ttl_ms=_ONE_MINUTE_MS, scope="public")
     server = MemoryServer(
         NAME,

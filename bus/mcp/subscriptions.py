@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
@@ -26,6 +26,7 @@ from mcp_types import (
 
 from ...schemas import AfterwitError, Invalid, NotFound
 from ._connection import connection_of
+from .access import Credential
 from .errors import protocol_error, resource_not_found
 from .hub import Hub
 from .watcher import Watcher
@@ -39,15 +40,35 @@ _MAX_URIS: Final = 1024
 _WATCHER: Final = "afterwit.watcher"
 
 
+class Credentials(Protocol):
+    """Which token a client shows; see `afterwit.bus.mcp.sessions.Sessions`."""
+
+    def now(self) -> Credential:
+        """With the request under way."""
+        ...
+
+    def of(self, session_id: str, agent: str) -> Credential:
+        """In a handshake session, as far as it was seen."""
+        ...
+
+
 class Subscriptions:
     """The handlers of everything that has to do with watching.
 
-    ``caller`` gives the agent that the running request comes from.
+    ``caller`` gives the agent that the running request comes from, ``credentials`` its token where there are tokens.
     """
 
-    def __init__(self, hub: Hub, caller: Callable[[], str], *, max_subscriptions: int = _MAX_SUBSCRIPTIONS) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        caller: Callable[[], str],
+        credentials: Credentials | None = None,
+        *,
+        max_subscriptions: int = _MAX_SUBSCRIPTIONS,
+    ) -> None:
         self._hub = hub
         self._caller = caller
+        self._credentials = credentials
         self._max_subscriptions = max_subscriptions
 
     async def listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
@@ -64,7 +85,9 @@ class Subscriptions:
         acknowledgement = SubscriptionsAcknowledgedNotification(
             params=SubscriptionsAcknowledgedNotificationParams(notifications=honoured, _meta=meta)
         )
-        watcher = Watcher(self._caller(), lists=bool(honoured.resources_list_changed))
+        agent = self._caller()
+        shown = Credential(agent) if self._credentials is None else self._credentials.now()
+        watcher = Watcher(agent, lists=bool(honoured.resources_list_changed), credential=lambda: shown)
         async with self._hub.watching(watcher):
             for uri in uris:
                 await self._watch(watcher, uri, ctx)
@@ -110,10 +133,16 @@ class Subscriptions:
         connection = connection_of(ctx)
         watcher: Watcher | None = connection.state.get(_WATCHER)
         if watcher is None:
-            watcher = connection.state[_WATCHER] = Watcher(self._caller(), lists=True)
+            watcher = connection.state[_WATCHER] = self._session_watcher(self._caller(), connection.session_id)
             connection.exit_stack.callback(watcher.end)
             self._hub.spawn(self._send(watcher, ctx))
         return watcher
+
+    def _session_watcher(self, agent: str, session_id: str | None) -> Watcher:
+        credentials = self._credentials
+        if credentials is None or session_id is None:
+            return Watcher(agent, lists=True, lasting=True)
+        return Watcher(agent, lists=True, lasting=True, credential=lambda: credentials.of(session_id, agent))
 
     async def _send(self, watcher: Watcher, ctx: Context) -> None:
         try:

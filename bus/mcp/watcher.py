@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from mcp.shared.subscriptions import ResourceUpdated
 
+from .access import Credential
 from .events import Event
 
 
@@ -18,15 +19,31 @@ class Watcher:
 
     Iterate to take the events; the iteration ends after `close`, once all waiting events were taken, or at once after
     `end`.
+
+    ``credential`` is what the client shows now: a stream's never changes, a session (``lasting``) outlives its tokens.
     """
 
-    def __init__(self, agent: str, *, lists: bool = False) -> None:
+    def __init__(
+        self,
+        agent: str,
+        *,
+        lists: bool = False,
+        lasting: bool = False,
+        credential: Callable[[], Credential] | None = None,
+    ) -> None:
         self.agent = agent
         self.lists = lists
+        self.lasting = lasting
+        self._credential = credential or (lambda: Credential(agent))
         self.uris: set[str] = set()
         self._waiting: dict[Event, None] = {}
         self._woken = asyncio.Event()
         self._closed = False
+
+    @property
+    def credential(self) -> Credential:
+        """Who it is, and by which token."""
+        return self._credential()
 
     @property
     def closed(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 import pytest
 import pytest_asyncio
 
-from afterwit.bus.mcp.access import owner_of
+from afterwit.bus.mcp.access import Credential, owner_of
 from afterwit.bus.mcp.hub import Hub
 from afterwit.bus.mcp.node import Node
 from afterwit.bus.mcp.server import MemoryServer, build_server
@@ -52,6 +52,10 @@ class FakeAccess:
     def __init__(self, node: FakeNode) -> None:
         self.node = node
         self.questions = 0
+        self.dead: set[Credential] = set()
+
+    async def live(self, credentials: AbstractSet[Credential]) -> AbstractSet[Credential]:
+        return {credential for credential in credentials if credential not in self.dead}
 
     async def readers(self, pool: str, agents: AbstractSet[str]) -> AbstractSet[str]:
         self.questions += 1

@@ -13,7 +13,13 @@ from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import ListToolsResult
 
-from afterwit.bus.mcp._connection import connection_of, end_notice_streams
+from afterwit.bus.mcp._connection import (
+    connection_of,
+    end_notice_stream,
+    end_notice_streams,
+    end_session,
+    session_ids,
+)
 
 
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -49,3 +55,17 @@ def test_the_session_manager_keeps_its_sessions_where_we_look() -> None:
     end_notice_streams(manager)
     assert ended == [True]
     assert hasattr(StreamableHTTPServerTransport, "close_standalone_sse_stream")
+    end_notice_stream(manager, "one")
+    end_notice_stream(manager, "another")
+    assert ended == [True, True]
+    assert list(session_ids(manager)) == ["one"]
+
+
+async def test_a_session_can_be_ended_by_its_id() -> None:
+    manager = StreamableHTTPSessionManager(Server("probe"))
+    transport = StreamableHTTPServerTransport(mcp_session_id="one")
+    manager._server_instances["one"] = transport
+    await end_session(manager, "one")
+    await end_session(manager, "one")
+    assert transport.is_terminated
+    assert not session_ids(manager)

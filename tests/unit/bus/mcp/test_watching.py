@@ -12,6 +12,7 @@ from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
 
+from afterwit.bus.mcp.access import Credential
 from afterwit.bus.mcp.hub import Hub
 from afterwit.bus.mcp.server import MemoryServer
 from afterwit.bus.mcp.watcher import Watcher
@@ -154,16 +155,55 @@ async def test_a_burst_costs_one_question_and_one_event(hub: Hub, node: FakeNode
         assert access.questions == before + 1
 
 
-async def test_revocation_ends_the_streams_that_it_concerns(alice: MemoryServer, hub: Hub) -> None:
+async def test_revocation_ends_the_streams_that_it_concerns(alice: MemoryServer, hub: Hub, node: FakeNode) -> None:
     async with (
         Client(alice, mode="2026-07-28") as client,
         client.listen(resource_subscriptions=["memory://shared/team"]) as team,
-        client.listen(resource_subscriptions=["memory://agent/alice"]),
+        client.listen(resource_subscriptions=["memory://agent/alice"], resources_list_changed=True) as own,
     ):
-        assert hub.drop("alice", "shared/team") == 1
+        assert await hub.look_again("alice") == 0
+        assert await anext(own) == ResourcesListChanged()
+        node.members["shared/team"].discard("alice")
+        assert await hub.look_again("bob") == 0
+        assert await hub.look_again("alice") == 1
         with pytest.raises(StopAsyncIteration):
             await anext(team)
+        assert await anext(own) == ResourcesListChanged()
         await wait_until(lambda: hub.watchers == 1, description="the other stream goes on")
+
+
+async def test_a_handshake_session_goes_on_without_what_was_taken(
+    alice: MemoryServer, hub: Hub, node: FakeNode, feed: FakeFeed
+) -> None:
+    inbox = Inbox()
+    with old_protocol():
+        async with Client(alice, mode="legacy", message_handler=inbox) as client:
+            await client.subscribe_resource("memory://shared/team")
+            await client.subscribe_resource("memory://agent/alice")
+            node.members["shared/team"].discard("alice")
+            assert await hub.look_again("alice") == 0
+            await wait_until(lambda: inbox.lists == 1, description="it learns that its pools have changed")
+            assert "shared/team" not in feed.topics
+            await node.store("bob", Store(content="x", pool="shared/team"))
+            await node.store("alice", Store(content="y"))
+            await wait_until(lambda: inbox.uris, description="its own pool is told")
+            assert inbox.uris == ["memory://agent/alice"]
+            node.members["shared/team"].add("alice")
+            await client.subscribe_resource("memory://shared/team")
+            await node.store("bob", Store(content="z", pool="shared/team"))
+            await wait_until(lambda: len(inbox.uris) == 2, description="what was given back is told again")
+
+
+async def test_nothing_reaches_a_token_that_has_ended(hub: Hub, node: FakeNode, access: FakeAccess) -> None:
+    old, new = Credential("alice", "old"), Credential("alice", "new")
+    ends, stays = (Watcher("alice", credential=lambda c=c: c) for c in (old, new))  # type: ignore[misc]  # mypy's lambdas
+    async with hub.watching(ends, ["memory://agent/alice"]), hub.watching(stays, ["memory://agent/alice"]):
+        access.dead.add(old)
+        await node.store("alice", Store(content="x"))
+        assert await anext(aiter(stays)) == ResourceUpdated(uri="memory://agent/alice")
+        assert await hub.look_again("alice") == 1
+        assert [event async for event in ends] == []
+        assert not stays.closed
 
 
 async def test_after_a_gap_everything_is_to_be_read_again(hub: Hub, node: FakeNode) -> None:
