@@ -21,6 +21,15 @@ T = TypeVar("T")
 Reply = dict[str, Any]
 
 
+def without_nulls(value: Any) -> Any:
+    """``value`` with optional fields that have no value left out everywhere: they may be null or left out."""
+    if isinstance(value, dict):
+        return {k: v if k == "data" else without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [without_nulls(v) for v in value]
+    return value
+
+
 class Refused(Exception):
     """The bus answered with an error."""
 
@@ -62,7 +71,7 @@ class Agent:
             Refused: the result is an error.
         """
         result = await self.mcp.call_tool(name, arguments)
-        reply: Reply = result.structured_content or {}
+        reply: Reply = without_nulls(result.structured_content or {})
         if result.is_error:
             raise Refused(reply["error"])
         return reply
@@ -82,7 +91,7 @@ class Agent:
             Refused: the reply is an error.
         """
         answer = await self.nc.request(f"afterwit.v1.req.{self.name}.{op}", payload, self.timeout_s, headers=headers)
-        reply: Reply = json.loads(answer.data)
+        reply: Reply = without_nulls(json.loads(answer.data))
         if "error" in reply:
             assert answer.headers is not None
             assert answer.headers["Nats-Service-Error-Code"] == reply["error"]["code"]
@@ -102,7 +111,7 @@ class Agent:
     async def read(self, uri: str) -> Reply:
         """The JSON that an MCP resource holds."""
         (content,) = (await self.mcp.read_resource(uri, cache_mode="bypass")).contents
-        body: Reply = json.loads(getattr(content, "text"))  # noqa: B009  # the union's other half has none
+        body: Reply = without_nulls(json.loads(getattr(content, "text", "null")))
         return body
 
 
