@@ -33,7 +33,7 @@ from .product import Product, product
 from .report import as_json, show
 from .rest import AtRest, at_rest
 
-_WIDTH = 110
+_WIDTH = 120
 _ENTRY_BYTES = 1600
 """Of a log entry: 768 of its embedding, the rest its memory."""
 
@@ -114,7 +114,7 @@ def main() -> int:
     plan = Plan(given.memories or usual.memories, given.rounds or usual.rounds, rest_s)
 
     console = Console()
-    if not console.is_terminal:
+    if console.width < _WIDTH:
         console = Console(width=_WIDTH)
     load = os.getloadavg()[0]
     taken, rest = asyncio.run(run(console, plan))

@@ -25,9 +25,9 @@ from . import floor_server
 
 ROUND_TRIP: Final = "NATS request and answer"
 PUBLISH: Final = "JetStream publish with ack"
-VISIBLE: Final = "publish with ack, pull consumer, notice back"
+VISIBLE: Final = "publish, pull consumer, notice back"
 NOTHING: Final = "MCP tool that does nothing"
-SAME_ANSWER: Final = "MCP tool that answers the same, doing nothing"
+SAME_ANSWER: Final = "MCP tool that only answers the same"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ def show(console: Console, timings: Mapping[str, Timing], rest: Sequence[AtRest]
     """One table: what has a goal, then the floors and whatever else was timed, then what it takes at rest."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("milliseconds", no_wrap=True)
-    for column in ("p50", "p99", "floor p50", "floor p99", "ratio p50", "ratio p99", "goal"):
-        table.add_column(column, justify="right", no_wrap=True)
+    for column in ("p50", "p99", "floor", "floor p99", "ratio", "ratio p99", "goal"):
+        table.add_column(column, justify="right", no_wrap=True, min_width=min(len(column) + 2, 9))
     for goal in GOALS:
         _add_goal(table, goal, timings)
     table.add_section()
