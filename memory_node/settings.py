@@ -34,6 +34,18 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     visible_within_s: Annotated[
         float, Meta(gt=0, le=120, description="How long a store waits to become visible before it answers as accepted.")
     ] = 10.0
+    quota_requests_per_s: Annotated[
+        float, Meta(ge=0, description="Requests a second that one agent may make of this node; 0 is no limit.")
+    ] = 2_000.0
+    quota_bytes_per_s: Annotated[
+        float, Meta(ge=0, description="Bytes of content and data a second that one agent may store; 0 is no limit.")
+    ] = 33_554_432.0
+    quota_items_per_s: Annotated[
+        float, Meta(ge=0, description="Items a second that one agent may store in bulk; 0 is no limit.")
+    ] = 10_000.0
+    quota_burst_s: Annotated[
+        float, Meta(gt=0, le=3600, description="So many seconds' worth of a quota may come at once.")
+    ] = 10.0
 
     @classmethod
     def from_env(cls, mapping: Mapping[str, str]) -> NodeSettings:
