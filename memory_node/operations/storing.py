@@ -70,7 +70,16 @@ class Item:
     @property
     def digest(self) -> str:
         """Tells whether a repeated key came with the same request (SHA-256, hex)."""
-        plain = replace(self.request, pool=self.pool, idempotency_key=None, ack="visible")
+        request = self.request
+        plain = replace(
+            request,
+            pool=self.pool,
+            idempotency_key=None,
+            ack="visible",
+            occurred_at=_utc(request.occurred_at),
+            valid_from=_utc(request.valid_from),
+            expires_at=_utc(request.expires_at),
+        )
         return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()
 
 
