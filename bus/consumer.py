@@ -47,12 +47,14 @@ async def consume(  # noqa: PLR0913  # each is a plain word for what a loop need
     filter_subject: str | None = None,
     stop: asyncio.Event,
     ack_wait_s: float = 10.0,
+    max_ack_pending: int | None = None,
 ) -> None:
     """Give ``handle`` what waits in ``stream``, 1 to ``batch`` messages at a time, until ``stop`` is set.
 
     ``handle`` acks or naks each message itself; while it works, its messages are kept from being given to others. If it
     raises, that is logged and its unsettled messages come again a second later. What a node held when it died comes
-    again to another one after ``ack_wait_s``. On ``stop`` the batch in hand is finished, the rest goes back.
+    again to another one after ``ack_wait_s``. On ``stop`` the batch in hand is finished, the rest goes back. At most
+    ``max_ack_pending`` messages (100 batches, if not said) are with nodes, or sent back with a delay.
 
     Raises:
         nats.js.errors.APIError: the consumer cannot be made as asked.
@@ -62,7 +64,7 @@ async def consume(  # noqa: PLR0913  # each is a plain word for what a loop need
         ack_policy=api.AckPolicy.EXPLICIT,
         ack_wait=ack_wait_s,
         filter_subject=filter_subject,
-        max_ack_pending=100 * batch,
+        max_ack_pending=max_ack_pending or 100 * batch,
     )
     loop = _Loop(js, stream, config, batch)
     await loop.run(handle, stop)

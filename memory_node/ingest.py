@@ -14,19 +14,29 @@ from ..bus.ingest import reject
 from ..schemas import AfterwitError, Invalid, Store, StoreReply, TimedOut, Unauthenticated, Unavailable, codec
 from .access import Access
 from .operations.storing import Item, Storing
+from .quota import Quotas, ingest_cost
 
 logger = logging.getLogger(__name__)
 
 MAX_DELIVERIES: Final = 20
 _RETRY_DELAY_S: Final = 2.0
+MOST_PARKED: Final = 20_000
+"""Items over quota that wait at the server for their turn, for this node. What comes beyond is stored at once: if such
+items filled the server's list of what is under way, those of other agents would wait for them."""
 
 
 class IngestWorker:
-    """Handles batches of the ingest stream for one node."""
+    """Handles batches of the ingest stream for one node.
 
-    def __init__(self, nc: Client, storing: Storing, dead: DeadLetters, access: Access) -> None:
+    An item over its agent's quota is not refused: it comes again when its turn is. Within a batch, whoever has little
+    goes first, so that one agent's import does not hold up what others bring.
+    """
+
+    def __init__(self, nc: Client, storing: Storing, dead: DeadLetters, access: Access, quotas: Quotas) -> None:
         self._nc = nc
         self._access = access
+        self._quotas = quotas
+        self._parked: set[int] = set()
         self._storing = storing
         self._dead = dead
 
@@ -39,11 +49,25 @@ class IngestWorker:
             except AfterwitError as e:
                 await self._refuse(message, e)
             else:
-                by_agent.setdefault(agent, []).append((message, item))
-        for agent, batch in by_agent.items():
+                if not await self._park(message, agent, item):
+                    by_agent.setdefault(agent, []).append((message, item))
+        for agent, batch in sorted(by_agent.items(), key=lambda each: len(each[1])):
             outcomes = await self._stored(agent, [item for _, item in batch])
             for (message, _), outcome in zip(batch, outcomes, strict=True):
                 await self._settle(message, outcome)
+
+    async def _park(self, message: Msg, agent: str, item: Item) -> bool:
+        """Whether the item is over quota, and waits at the server until its turn comes. It waits once at most."""
+        seq = message.metadata.sequence.stream
+        if seq in self._parked:
+            self._parked.discard(seq)
+            return False
+        wait_s = self._quotas.reserve(agent, ingest_cost(item.request))
+        if not wait_s or len(self._parked) >= MOST_PARKED:
+            return False
+        self._parked.add(seq)
+        await message.nak(delay=wait_s)
+        return True
 
     async def _stored(self, agent: str, items: list[Item]) -> list[StoreReply | AfterwitError]:
         """What is in the queue is judged by what holds now, not by what held when it came."""

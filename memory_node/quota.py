@@ -157,6 +157,11 @@ def cost_of(request: msgspec.Struct) -> Cost:
     return Cost(requests=1)
 
 
+def ingest_cost(request: Store) -> Cost:
+    """What an item of the ingest stream takes."""
+    return Cost(bytes=_size(request.content, request.data), items=1)
+
+
 def _size(content: Any, data: Any) -> int:
     text = len(content) if isinstance(content, str) else 0  # characters: near enough, and free
     return text + (0 if data is None or data is msgspec.UNSET else len(msgspec.json.encode(data)))

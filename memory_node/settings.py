@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from ..bus.settings import read_env
+from .quota import Limits
 
 
 class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +47,16 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     quota_burst_s: Annotated[
         float, Meta(gt=0, le=3600, description="So many seconds' worth of a quota may come at once.")
     ] = 10.0
+
+    @property
+    def limits(self) -> Limits:
+        """The quotas of each agent."""
+        return Limits(
+            requests=self.quota_requests_per_s,
+            bytes=self.quota_bytes_per_s,
+            items=self.quota_items_per_s,
+            burst_s=self.quota_burst_s,
+        )
 
     @classmethod
     def from_env(cls, mapping: Mapping[str, str]) -> NodeSettings:
