@@ -138,9 +138,7 @@ async def running(
         subscription = await notices.subscribe(visibility.on_notice)
         stack.push_async_callback(subscription.unsubscribe)
         indexer = Indexer(index, window, notices, dead, on_visible=visibility.on_notice)
-        await _consuming(
-            stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle)
-        )
+        await _consuming(stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle))
         worker = IngestWorker(nc, storing, dead, access, quotas)
         await _consuming(
             stack,
