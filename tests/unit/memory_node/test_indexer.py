@@ -1,0 +1,137 @@
+"""What becomes of a batch of the log: in order, and when an entry or an engine is bad."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from afterwit.bus import names
+from afterwit.memory_node.indexer import MAX_DELIVERIES, Indexer
+from afterwit.schemas import Internal, LogEntry, Notice, Unavailable
+from afterwit.schemas.codec import MSGPACK, encode
+from tests.samples import entry
+
+
+@dataclass
+class Message:
+    """As the log's consumer delivers it; notes how it was settled."""
+
+    data: bytes
+    seq: int
+    settled: Callable[[str], None]
+    num_delivered: int = 1
+    subject: str = names.log("agent/alice", "x")
+    headers: None = None
+
+    @property
+    def metadata(self) -> SimpleNamespace:
+        return SimpleNamespace(sequence=SimpleNamespace(stream=self.seq), num_delivered=self.num_delivered)
+
+    async def ack(self) -> None:
+        self.settled(f"ack {self.seq}")
+
+    async def nak(self, delay: float | None = None) -> None:
+        self.settled(f"nak {self.seq}")
+
+    async def term(self) -> None:
+        self.settled(f"term {self.seq}")
+
+
+@dataclass
+class Bench:
+    """An indexer between doubles that note what they are given, in order."""
+
+    events: list[str] = field(default_factory=list)
+    refuse: Callable[[LogEntry], Exception | None] = lambda _: None
+
+    @property
+    def indexer(self) -> Indexer:
+        return Indexer(*cast("Any", (self.index, self.window, self.notices, self.dead, self.erasing)))
+
+    def message(self, seq: int, *, delivered: int = 1, data: bytes | None = None, **fields: Any) -> Message:
+        data = encode(entry(f"entry {seq}", **fields), MSGPACK) if data is None else data
+        return Message(data, seq, self.events.append, delivered)
+
+    async def handle(self, *messages: Message) -> list[str]:
+        with contextlib.suppress(Unavailable, Internal):  # brings unsettled messages back, as a nak does
+            await self.indexer.handle(cast("Any", list(messages)))
+        return self.events
+
+    @property
+    def index(self) -> SimpleNamespace:
+        async def put(entries: Sequence[LogEntry]) -> None:
+            for one in entries:
+                if error := self.refuse(one):
+                    raise error
+            self.events.append("index " + _seqs(entries))
+
+        return SimpleNamespace(put=put)
+
+    @property
+    def window(self) -> SimpleNamespace:
+        async def put(entries: Sequence[LogEntry]) -> None:
+            self.events.append("window " + _seqs(entries))
+
+        return SimpleNamespace(put=put)
+
+    @property
+    def notices(self) -> SimpleNamespace:
+        async def publish(notices: Sequence[Notice]) -> None:
+            self.events.append("notice " + " ".join(str(notice.seq) for notice in notices))
+
+        return SimpleNamespace(publish=publish)
+
+    @property
+    def dead(self) -> SimpleNamespace:
+        async def bury(what: str, subject: str, data: bytes, reason: str, headers: object = None) -> None:
+            self.events.append(f"bury {what}")
+
+        return SimpleNamespace(bury=bury)
+
+    @property
+    def erasing(self) -> SimpleNamespace:
+        return SimpleNamespace(take=lambda message, _: self.events.append(f"erase {message.seq}"))
+
+
+def _seqs(entries: Sequence[LogEntry]) -> str:
+    return " ".join(str(one.memory.seq) for one in entries)
+
+
+async def test_a_batch_is_indexed_then_in_windows_then_told_then_acknowledged() -> None:
+    bench = Bench()
+    assert await bench.handle(bench.message(1), bench.message(2)) == [
+        "index 1 2", "window 1 2", "notice 1 2", "ack 1", "ack 2",
+    ]  # fmt: skip
+
+
+async def test_notices_go_in_the_order_of_the_log() -> None:
+    bench = Bench()
+    assert "notice 3 5" in await bench.handle(bench.message(5), bench.message(3))
+
+
+async def test_what_cannot_be_read_is_buried_and_the_rest_goes_on() -> None:
+    bench = Bench()
+    events = await bench.handle(bench.message(1), bench.message(2, data=b"\xc1"), bench.message(3))
+    assert {"bury log", "term 2", "index 1 3", "ack 1", "ack 3"} <= set(events)
+
+
+async def test_while_the_engine_is_away_nothing_is_acknowledged_told_or_given_up() -> None:
+    bench = Bench(refuse=lambda _: Unavailable("away"))
+    events = await bench.handle(bench.message(1, delivered=100), bench.message(2, delivered=100))
+    assert not [event for event in events if event.split()[0] in {"ack", "notice", "bury", "term"}]
+
+
+@pytest.mark.parametrize("poison", [1, 2])
+async def test_an_entry_that_is_always_refused_is_given_up_in_the_end(poison: int) -> None:
+    bench = Bench(refuse=lambda one: Internal("refused") if one.memory.seq == poison else None)
+    other = 3 - poison
+    early = await bench.handle(*(bench.message(seq) for seq in (1, 2)))
+    assert "bury log" not in early
+    late = await bench.handle(bench.message(poison, delivered=MAX_DELIVERIES), bench.message(other))
+    assert {"bury log", f"term {poison}", f"ack {other}"} <= set(late)
+    assert f"ack {poison}" not in late
