@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +34,8 @@ class Stored:
     subject: str
     seq: int
     data: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Its own, and those of a direct read; none where the leader was asked."""
 
 
 class _RawMessage(msgspec.Struct):
@@ -214,4 +216,4 @@ class Reader:
 
 def _stored(msg: Msg) -> Stored:
     headers = msg.headers or {}
-    return Stored(headers["Nats-Subject"], int(headers["Nats-Sequence"]), msg.data)
+    return Stored(headers["Nats-Subject"], int(headers["Nats-Sequence"]), msg.data, headers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,8 @@ from ._publish import Ack, decode_ack
 from .connection import wait_connected
 from .direct import Reader, Stored
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
+
+log = logging.getLogger(__name__)
 
 _WRONG_LAST_SEQUENCE: Final = 10071
 _RETRY_PAUSE_S: Final = 0.05
@@ -109,7 +112,8 @@ class Log:
         found = await self._current.last_many(
             [names.log(known[id], id) if id in known else names.log_of_any_pool(id) for id in dict.fromkeys(ids)]
         )
-        return {record.entry.memory.id: record for record in map(record_of, found)}
+        records = filter(None, map(_readable, found))
+        return {record.entry.memory.id: record for record in records}
 
     async def at(self, seq: int) -> LogRecord | None:
         """The entry at ``seq``; ``None`` if the log has not come so far, or it was erased."""
@@ -118,12 +122,23 @@ class Log:
 
     async def history(self, id: str, pool: str) -> list[LogRecord]:
         """All versions of a memory, oldest first."""
-        return [record_of(stored) async for stored in self._any_replica.scan(subject=names.log(pool, id))]
+        return [record async for record in self._read(0, names.log(pool, id))]
 
     async def replay(self, from_seq: int = 1) -> AsyncIterator[LogRecord]:
         """All entries from ``from_seq`` to the end, oldest first."""
-        async for stored in self._any_replica.scan(after=max(from_seq, 1) - 1, subject=names.LOG_SUBJECTS):
-            yield record_of(stored)
+        async for record in self._read(max(from_seq, 1) - 1, names.LOG_SUBJECTS):
+            yield record
+
+    async def page(self, after: int, pool: str, limit: int) -> tuple[list[LogRecord], int]:
+        """Up to ``limit`` entries of a pool after ``after``, oldest first, and the sequence to go on from."""
+        found = await self._any_replica.batch(after, names.log_of_pool(pool), limit=limit)
+        return [record for stored in found if (record := _readable(stored))], found[-1].seq if found else after
+
+    async def _read(self, after: int, subject: str) -> AsyncIterator[LogRecord]:
+        """The entries on ``subject``. What is none is the indexer's to bury, and nobody else's trouble."""
+        async for stored in self._any_replica.scan(after=after, subject=subject):
+            if record := _readable(stored):
+                yield record
 
     def _prepare(self, entry: LogEntry, expected_seq: int) -> _Append:
         memory = entry.memory
@@ -189,6 +204,14 @@ def record_of(message: Stored | Msg) -> LogRecord:
         raise UnreadableEntry(f"entry {seq} of the log cannot be read: {e}", seq=seq) from e
     memory = msgspec.structs.replace(entry.memory, seq=seq)
     return LogRecord(msgspec.structs.replace(entry, memory=memory), seq)
+
+
+def _readable(stored: Stored) -> LogRecord | None:
+    try:
+        return record_of(stored)
+    except UnreadableEntry as e:
+        log.warning("passed over: %s", e.message)
+        return None
 
 
 def _given_up(append: _Append, reason: Unavailable) -> Exception:

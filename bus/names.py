@@ -51,6 +51,10 @@ CHANGED_SUBJECTS: Final = f"{ROOT}.changed.>"
 JOB_SUBJECTS: Final = f"{ROOT}.job.>"
 USAGE_SUBJECTS: Final = f"{ROOT}.usage.>"
 DEAD_SUBJECTS: Final = f"{ROOT}.dead.>"
+ADMIN_SUBJECTS: Final = f"{ROOT}.admin.*"
+"""Where nodes answer the operator. No agent may publish here."""
+INGEST_FILLER: Final = f"{ROOT}.ingest.filler"
+"""What is published here holds nothing, and is there to make the ingest stream begin a new file."""
 
 CONTENT_TYPE: Final = "Content-Type"
 TRACEPARENT: Final = "traceparent"
@@ -61,6 +65,8 @@ EXPECTED_SUBJECT_SEQ_OVER: Final = "Nats-Expected-Last-Subject-Sequence-Subject"
 """Over which subjects (a pattern) `EXPECTED_SUBJECT_SEQ` is meant, instead of the message's own."""
 MESSAGE_ID: Final = "Nats-Msg-Id"
 REASON: Final = "Afterwit-Reason"
+RETRIED: Final = "Afterwit-Retried"
+"""Which dead letter a message was before it was sent again."""
 SUBJECT: Final = "Afterwit-Subject"
 """Where a dead letter was addressed to."""
 
@@ -162,6 +168,21 @@ def dead(what: str, token: str) -> str:
     return _join("dead", what, token)
 
 
+def admin(what: str) -> str:
+    """Where an operator asks nodes for ``what``."""
+    return _join("admin", what)
+
+
+def log_of_pool(pool: str) -> str:
+    """All memories of a pool in the log."""
+    return _join("log", *_pool(pool)) + ".*"
+
+
+def parse_dead(subject: str) -> str:
+    """The kind of work of a dead letter's subject."""
+    return _parts(subject, "dead", 2)[0]
+
+
 def pool_key(pool: str) -> str:
     """The key of a pool's record in the pools bucket."""
     return ".".join(("pool", *_pool(pool)))
@@ -212,6 +233,11 @@ def direct_get(stream: str) -> str:
 def leader_get(stream: str) -> str:
     """Where the leader of ``stream`` is asked for a message."""
     return f"$JS.API.STREAM.MSG.GET.{stream}"
+
+
+def message_delete(stream: str) -> str:
+    """Where JetStream is asked to delete one message of ``stream``, and to overwrite it."""
+    return f"$JS.API.STREAM.MSG.DELETE.{stream}"
 
 
 def consumer_next(stream: str, consumer: str) -> str:

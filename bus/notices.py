@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
 
-from ..schemas import Invalid, Notice
+from ..schemas import Invalid, LogEntry, Notice
 from . import names
 from ._publish import publish_acked
 from .direct import BATCH, Reader, Stored
@@ -27,6 +27,23 @@ _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(Notice)
 
 log = logging.getLogger(__name__)
+
+
+def notice_of(entry: LogEntry) -> Notice:
+    """The notice of a log entry (with its ``seq`` set)."""
+    memory = entry.memory
+    assert memory.seq is not None
+    return Notice(
+        uri=memory.uri,
+        pool=memory.pool,
+        tier=memory.tier,
+        id=memory.id,
+        version=memory.version,
+        seq=memory.seq,
+        change=entry.change,
+        actor=entry.actor,
+        at=memory.updated_at,
+    )
 
 
 class Notices:
@@ -51,6 +68,11 @@ class Notices:
         await publish_acked(
             self._nc, [Question(names.changed(n.pool, n.tier, n.id), _encoder.encode(n)) for n in notices]
         )
+
+    async def published(self, notice: Notice) -> bool:
+        """Whether ``notice``, or a later one of the same memory, was published (and is still kept)."""
+        found = await self._reader.last(names.changed(notice.pool, notice.tier, notice.id))
+        return found is not None and _decoder.decode(found.data).seq >= notice.seq
 
     async def subscribe(self, on_notice: Callable[[Notice], None], pool: str | None = None) -> Subscription:
         """Call ``on_notice`` for each notice of ``pool``, or of all pools, from now on. End it by `unsubscribe()`."""

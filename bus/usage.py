@@ -16,11 +16,13 @@ from . import names
 
 
 class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One retrieval, by its agent, with the ids it brought (best first) and, once there is any, the feedback."""
+    """One retrieval, by its agent, with the ids it brought (best first) and, once there is any, the feedback.
+
+    It does not hold what was asked: a question may quote a memory that is purged later, or was purged before.
+    """
 
     retrieval_id: str
     agent: str
-    query: str
     profile: str
     ids: tuple[str, ...]
     scores: tuple[float, ...]

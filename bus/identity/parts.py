@@ -37,11 +37,15 @@ def gateway() -> PartPermissions:
 
 
 def admin() -> PartPermissions:
-    """What the command line may do on the machine itself: agents, pools, requests in every agent's name, notices."""
+    """What the command line may do on the machine itself.
+
+    Agents, pools, requests in every agent's name, notices, and what nodes do for an operator alone.
+    """
     return PartPermissions(
         publish=(
             names.REQUEST_SUBJECTS,
             names.REVOKED_SUBJECTS,
+            names.ADMIN_SUBJECTS,
             _ASK_SERVICES,
             *_reading(names.AGENTS),
             *_reading(names.POOLS),

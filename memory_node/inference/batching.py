@@ -125,6 +125,10 @@ class EmbeddingClient:
             known = [fresh[text] if vector is None else vector for text, vector in zip(texts, known, strict=True)]
         return np.stack([vector for vector in known if vector is not None])
 
+    def forget_texts(self) -> None:
+        """Forget the texts that were embedded before, for their vectors' sake: one of them is to be nowhere."""
+        self._cache.clear()
+
     async def _queued(self, texts: Sequence[str], role: Role, priority: Priority) -> dict[str, NDArray[np.float32]]:
         if self._closing or self._worker is None:
             raise Unavailable("the embedding client is not running")

@@ -26,6 +26,12 @@ async def readable_record(log: Log, access: Access, agent: str, id: str, pool: s
     return record
 
 
+async def history_of(log: Log, latest: LogRecord) -> list[LogRecord]:
+    """Every version, oldest first; of a purged memory the tombstone alone, from the moment that it stands there."""
+    memory = latest.entry.memory
+    return [latest] if memory.status == "purged" else await log.history(memory.id, memory.pool)
+
+
 class Reading:
     """Answers from the log: always current."""
 
@@ -40,7 +46,7 @@ class Reading:
         memory = record.entry.memory
         if request.version is None or request.version == memory.version:
             return GetReply(memory=memory)
-        for earlier in await self._log.history(id, memory.pool):
+        for earlier in await history_of(self._log, record):
             if earlier.entry.memory.version == request.version:
                 return GetReply(memory=earlier.entry.memory)
         raise Invalid(
@@ -50,8 +56,7 @@ class Reading:
     async def history(self, caller: Caller, request: History) -> HistoryReply:
         """Every version, oldest first, each with what it changed."""
         latest = await readable_record(self._log, self._access, caller.agent, request.id)
-        records = await self._log.history(request.id, latest.entry.memory.pool)
-        return HistoryReply(versions=version_records(records))
+        return HistoryReply(versions=version_records(await history_of(self._log, latest)))
 
 
 def version_records(records: Sequence[LogRecord]) -> tuple[VersionRecord, ...]:

@@ -40,11 +40,15 @@ from ..write_path import Draft, WritePath
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One store request under way: its pool is settled, and the id it will have."""
+    """One store request under way: its pool is settled, and the id it will have.
+
+    It may be ``repeated`` if it has a key of the caller's own, who may have used it before.
+    """
 
     request: Store
     pool: str
     id: str
+    repeated: bool
 
     @classmethod
     def of(cls, agent: str, request: Store) -> Item:
@@ -54,18 +58,18 @@ class Item:
         promised now is the one it has there.
         """
         pool = request.pool or private_pool(agent)
+        repeated = request.idempotency_key is not None
         if request.ack == "accepted" and not request.idempotency_key:
             request = replace(request, idempotency_key=f"accepted:{new_id()}")
         key = request.idempotency_key
-        return cls(request, pool, derived_id(agent, pool, key) if key else new_id())
+        return cls(request, pool, derived_id(agent, pool, key) if key else new_id(), repeated=repeated)
 
     @classmethod
     def ingested(cls, agent: str, pool: str, request: Store, stream_seq: int) -> Item:
         """A request from the ingest stream: without a key its place there makes a redelivery the same item."""
         key = request.idempotency_key
-        return cls(
-            request, pool, derived_id(agent, pool, key) if key else derived_id(agent, pool, "ingest", str(stream_seq))
-        )
+        id = derived_id(agent, pool, key) if key else derived_id(agent, pool, "ingest", str(stream_seq))
+        return cls(request, pool, id, repeated=key is not None)
 
     @property
     def digest(self) -> str:
@@ -134,7 +138,7 @@ class Storing:
         causes = await readable_records(
             self._log, self._access, agent, (id for item in items for id in item.request.caused_by)
         )
-        known = await self._log.latest_many([item.id for item in items if item.request.idempotency_key])
+        known = await self._log.latest_many([item.id for item in items if item.repeated])
         outcomes: list[StoreReply | AfterwitError | None] = [None] * len(items)
         drafts: list[tuple[int, Draft, tuple[GuardFinding, ...]]] = []
         for i, item in enumerate(items):
@@ -179,6 +183,8 @@ class Storing:
                 raise result
 
     async def _repeated(self, item: Item, record: LogRecord, *, wait: bool) -> StoreReply:
+        if record.entry.memory.status == "purged":  # nothing is kept that could tell what it held
+            return StoreReply(memory=record.entry.memory, created=False)
         if record.entry.request_digest != item.digest:
             raise Invalid(
                 f"idempotency_key: it was used for another content, stored as {item.id}: choose another key",

@@ -28,6 +28,8 @@ _STATE: Final = "state"
 """The field of the hash of sequences that says who is rebuilding the window, or `_COMPLETE`."""
 _COMPLETE: Final = "complete"
 
+_PREFIX: Final = "afterwit:window:"
+
 _PUT: Final = """
 -- KEYS: memories (hash id -> payload), turns (zset id -> turn), seqs (hash id -> seq, and the state)
 -- ARGV: idle seconds, most turns, token of who rebuilds or '', then id, seq, turn or '', payload for each memory
@@ -136,6 +138,16 @@ class ValkeyWindow:
             logger.warning("a window is not rebuilt: %s", e)
         return memories
 
+    async def clear(self) -> None:
+        """Throw all windows away."""
+        try:
+            async for key in self._redis.scan_iter(f"{_PREFIX}*", count=1000):
+                await self._redis.unlink(key)
+        except RedisError as e:
+            self._state = "away"
+            raise Unavailable(f"the windows cannot be cleared now: {e}") from e
+        self._state = "ok"
+
     async def close(self) -> None:
         """Close the connections."""
         await self._redis.aclose()
@@ -158,7 +170,7 @@ class ValkeyWindow:
 
 
 def _keys(agent: str, session_id: str) -> list[str]:
-    slot = f"afterwit:window:{{{agent}/{session_id}}}"
+    slot = f"{_PREFIX}{{{agent}/{session_id}}}"
     return [f"{slot}:memories", f"{slot}:turns", f"{slot}:seqs"]
 
 

@@ -33,6 +33,13 @@ class Window(Protocol):
         Never raises for an engine that is away.
         """
 
+    async def clear(self) -> None:
+        """Throw all windows away; each is made anew from the index when it is next read.
+
+        Raises:
+            Unavailable: the engine is away.
+        """
+
     async def close(self) -> None:
         """Let go of the engine."""
 

@@ -1,0 +1,167 @@
+"""Finishing purges: once a tombstone stands in the log, everything that its memory ever held is erased.
+
+That belongs to handling the tombstone's entry, as indexing belongs to handling any other: the entry is acknowledged,
+and its notice published, when nothing is left. So a node that dies in between is caught up by whoever gets the entry
+next, there is no leader, and the notice says that the purge is done. It happens beside the indexer, which goes on.
+
+The order matters: the earlier versions in the log say what to look for, so they go after the rest; the index is built
+anew from the log, so it comes last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from msgspec.structs import replace
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from ..bus import names
+from ..bus.erasing import Eraser
+from ..bus.log import Log
+from ..bus.notices import Notices, notice_of
+from ..schemas import AfterwitError, LogEntry, Memory, Notice
+from .index import Index
+from .rebuilding import batches_of
+from .traces import forms
+from .window import Window
+
+logger = logging.getLogger(__name__)
+
+_KEEP_EVERY_S: Final = 3.0
+_RETRY_DELAY_S: Final = 5.0
+_SAYS_SOMETHING: Final = 16
+"""Characters. A usage record or dead letter that holds a shorter text need not have it from this memory."""
+
+
+class Erasing:
+    """Erases what tombstones stand for, those that wait together in one go."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        index: Index,
+        window: Window,
+        notices: Notices,
+        eraser: Eraser,
+        on_visible: Callable[[Notice], None],
+    ) -> None:
+        self._log = log
+        self._index = index
+        self._window = window
+        self._notices = notices
+        self._eraser = eraser
+        self._on_visible = on_visible
+        self._waiting: dict[str, tuple[Msg, LogEntry]] = {}
+        self._in_hand: dict[str, tuple[Msg, LogEntry]] = {}
+        self._wake = asyncio.Event()
+        self._worker: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._worker = asyncio.create_task(self._work(), name="erasing")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """What is under way is broken off: its entries come again, to whichever node."""
+        assert self._worker is not None
+        self._worker.cancel()
+        await asyncio.wait((self._worker,))
+
+    def take(self, message: Msg, tombstone: LogEntry) -> None:
+        """Erase what ``tombstone`` stands for, then acknowledge ``message``, which brought it."""
+        id = tombstone.memory.id
+        if id in self._in_hand:  # delivered again while it is being worked on
+            self._in_hand[id] = (message, tombstone)
+        else:
+            self._waiting[id] = (message, tombstone)
+            self._wake.set()
+
+    async def _work(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            self._in_hand, self._waiting = self._waiting, {}
+            keeping = asyncio.create_task(self._keep(), name="erasing: keep")
+            try:
+                await self._erase([tombstone for _, tombstone in self._in_hand.values()])
+                for message, _ in self._in_hand.values():
+                    await message.ack()
+            except (AfterwitError, NatsError, OSError) as e:
+                logger.warning("%d purges are not finished and will be taken up again: %s", len(self._in_hand), e)
+                await self._give_back()
+            except Exception:
+                logger.exception("%d purges failed and will be taken up again", len(self._in_hand))
+                await self._give_back()
+            finally:
+                keeping.cancel()
+                await asyncio.wait((keeping,))
+                self._in_hand = {}
+
+    async def _erase(self, tombstones: Sequence[LogEntry]) -> None:
+        earlier = [version for tombstone in tombstones for version in await self._earlier(tombstone)]
+        await self._window.put([*tombstones, *_in_sessions(tombstones, earlier)])
+        mentions = _mentions(tombstones, earlier)
+        await self._eraser.erase_mentions(names.DEAD, [*mentions, *(t.memory.id.encode() for t in tombstones)])
+        if mentions:
+            await self._eraser.erase_mentions(names.USAGE, mentions)
+        for tombstone in tombstones:
+            await self._eraser.erase_earlier(names.LOG, *_place(tombstone))
+        await self._eraser.wash(names.INGEST, names.INGEST_FILLER)
+        await self._index.rebuilt(batches_of(self._log))
+        notices = [notice_of(tombstone) for tombstone in tombstones]
+        await self._notices.publish(notices)
+        for notice in notices:
+            self._on_visible(notice)
+        logger.info("%d memories were purged: %d earlier versions erased", len(tombstones), len(earlier))
+
+    async def _earlier(self, tombstone: LogEntry) -> list[Memory]:
+        memory = tombstone.memory
+        history = await self._log.history(memory.id, memory.pool)
+        return [record.entry.memory for record in history if record.entry.memory.status != "purged"]
+
+    async def _keep(self) -> None:
+        """Tell the server from time to time that the entries in hand are being worked on."""
+        while True:
+            await asyncio.sleep(_KEEP_EVERY_S)
+            for message, _ in (*self._in_hand.values(), *self._waiting.values()):
+                try:
+                    await message.in_progress()
+                except NatsError as e:
+                    logger.info("a purge will be delivered again: %s", e)
+
+    async def _give_back(self) -> None:
+        for message, _ in self._in_hand.values():
+            try:
+                await message.nak(delay=_RETRY_DELAY_S)
+            except NatsError as e:
+                logger.info("a purge will be delivered again: %s", e)
+
+
+def _place(tombstone: LogEntry) -> tuple[str, int]:
+    """Its subject and its sequence."""
+    memory = tombstone.memory
+    assert memory.seq is not None
+    return names.log(memory.pool, memory.id), memory.seq
+
+
+def _in_sessions(tombstones: Iterable[LogEntry], earlier: Iterable[Memory]) -> list[LogEntry]:
+    """The tombstones as the windows know their memories: a tombstone does not say in which session that was."""
+    of = {tombstone.memory.id: tombstone for tombstone in tombstones}
+    return [
+        replace(of[version.id], memory=replace(of[version.id].memory, session_id=version.session_id))
+        for version in earlier
+        if version.session_id is not None
+    ]
+
+
+def _mentions(tombstones: Iterable[LogEntry], earlier: Iterable[Memory]) -> list[bytes]:
+    """What to look for in what others wrote: texts long enough to be these memories' own."""
+    texts = {version.content for version in earlier if len(version.content) >= _SAYS_SOMETHING}
+    return [form for text in texts for form in forms(text).values()]
