@@ -15,7 +15,7 @@ from nats.aio.client import Client
 from sse_starlette.sse import AppStatus
 
 from ...schemas import Unauthenticated, Unavailable
-from .. import names
+from .. import loop, names
 from ..connection import Credentials, connect, watch
 from ..identity import Agents, PoolRegistry, parts
 from ..notices import Notices
@@ -45,12 +45,11 @@ def main(settings: GatewaySettings, *, ready: Callable[[int], None] | None = Non
 
     async def run() -> None:
         stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
         for sig in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(sig, stop.set)
+            asyncio.get_running_loop().add_signal_handler(sig, stop.set)
         await serve(settings, ready=ready, stop=stop)
 
-    asyncio.run(run())
+    loop.run(run())
 
 
 async def serve(

@@ -48,14 +48,15 @@ async def up(output: Output, **options: Any) -> None:
 
 
 @click.command()
-@asynchronous
-async def node(output: Output) -> None:
+@command
+def node(output: Output) -> None:
     """Serve as a memory node; settings come from AFTERWIT_… variables."""
+    from ...bus.loop import run
     from ...memory_node.node import main
     from ...memory_node.settings import NodeSettings
 
     log_to_stderr(os.environ)
-    await main(NodeSettings.from_env(os.environ))
+    run(main(NodeSettings.from_env(os.environ)))
 
 
 @click.command()

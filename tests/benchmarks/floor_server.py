@@ -60,7 +60,7 @@ async def serve(nats_url: str, port: int, answer: dict[str, Any], ready_file: Pa
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(work())
-        web = uvicorn.Server(uvicorn.Config(_app(answer), port=port, log_config=None, access_log=False, ws="none"))
+        web = uvicorn.Server(uvicorn.Config(_app(answer), port=port, http="h11", log_config=None, ws="none"))
         tasks.create_task(web.serve())
         await wait_until(lambda: web.started, description="the web server listens")
         ready_file.touch()

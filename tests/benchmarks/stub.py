@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from afterwit.bus.loop import run
 from afterwit.memory_node.inference import Role
 from afterwit.memory_node.node import main
 from afterwit.memory_node.settings import NodeSettings
@@ -34,4 +34,4 @@ class StubEmbedder:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(NodeSettings.from_env(os.environ), embedder=StubEmbedder()))
+    run(main(NodeSettings.from_env(os.environ), embedder=StubEmbedder()))
