@@ -150,7 +150,7 @@ class AuthCallout:
             self._end_at(end, proof.agent, tag)
         if self._disconnect is None:
             latest = self._now() + timedelta(seconds=_UNENDABLE_S)
-            claims["exp"] = math.ceil(min(latest, *ends.values()).timestamp())
+            claims["exp"] = math.ceil(min([latest, *ends.values()]).timestamp())
         elif ends:
             claims["exp"] = math.ceil((min(ends.values()) + _NET).timestamp())
         return {"jwt": self._signer.sign(claims)}
