@@ -55,8 +55,8 @@ class Shell:
 
 
 @pytest.fixture
-def shell(system: System) -> Shell:
-    return Shell(system)
+def shell(afterwit: System) -> Shell:
+    return Shell(afterwit)
 
 
 async def test_store_retrieve_change_forget(shell: Shell) -> None:

@@ -13,15 +13,12 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.subscriptions import ResourceUpdated
 
+from afterwit.bus.mcp.tools import TOOLS
 from tests.engines.agents import Agent, mcp_client
 from tests.engines.system import System, clean_environment
 
 ERAS = pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
 DOORS = pytest.mark.parametrize("door", ["/mcp", "/mcp-stateless", "stdio"])
-TOOLS = {
-    f"memory_{tool}"
-    for tool in ("store", "retrieve", "context", "update", "link", "share", "forget", "feedback", "changes")
-}
 
 
 @asynccontextmanager
@@ -45,7 +42,7 @@ async def client_at(door: str, system: System, era: str, **options: Any) -> Asyn
 @DOORS
 async def test_store_and_retrieve(afterwit: System, door: str, era: str, unused: str) -> None:
     async with client_at(door, afterwit, era) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        assert {tool.name for tool in (await client.list_tools()).tools} == {tool.name for tool in TOOLS}
         stored = await client.call_tool("memory_store", {"content": "Silo 4 is empty.", "tags": [unused]})
         assert not stored.is_error
         found = await client.call_tool("memory_retrieve", {"query": "Which silo is empty?", "tags": [unused]})

@@ -18,7 +18,7 @@ from tests.engines.waiting import wait_until
 def attempts(pool: str, memory: Reply) -> dict[str, tuple[dict[str, Any], str]]:
     """What to try with a pool and a memory in it, and the least role that may."""
     id = memory["id"]
-    return {
+    every = {
         "store": ({"content": "x", "pool": pool}, "writer"),
         "get": ({"id": id}, "reader"),
         "history": ({"id": id}, "reader"),
@@ -31,7 +31,9 @@ def attempts(pool: str, memory: Reply) -> dict[str, tuple[dict[str, Any], str]]:
         "forget": ({"ids": [id], "reason": "x"}, "writer"),
         "pool_grant": ({"pool": pool, "agent": "carol", "role": "reader"}, "owner"),
         "pool_revoke": ({"pool": pool, "agent": "carol"}, "owner"),
+        "trace": ({"id": id}, "reader"),
     }
+    return {op: attempt for op, attempt in every.items() if op in OPERATIONS}
 
 
 RANK: dict[str | None, int] = {None: -1, "reader": 0, "writer": 1, "owner": 2}
