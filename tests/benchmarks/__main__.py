@@ -21,17 +21,19 @@ from rich.console import Console
 from rich.progress import Progress
 
 from afterwit.bus.mcp.plain import plain
+from afterwit.memory_node.inference import EmbeddingClient
 from afterwit.schemas import Retrieve
 
 from .bus_floor import Sizes, bus_floor
 from .corpus import AGENT, SHARED, readable_pools
-from .embedding import embedding_times
+from .embedding import StubCall, embedding_times
 from .engine_floor import EngineFloor
 from .goals import ENGINE_QUERY, ENGINE_UPSERT, GOALS, MAX_CPU_AT_REST, MAX_MB_AT_REST
 from .measuring import Timing, interleaved, timings
 from .product import Product, product
 from .report import as_json, show
 from .rest import AtRest, at_rest
+from .stub import StubEmbedder
 
 _WIDTH = 120
 _ENTRY_BYTES = 1600
@@ -72,10 +74,10 @@ async def _in_turns(
     answer = plain(await running.requester.call(AGENT, "retrieve", request))
     store = running.corpus.memory(SHARED)
     sizes = Sizes(len(msgspec.json.encode(request)), len(msgspec.json.encode(store)), _ENTRY_BYTES)
-    async with bus_floor(directory, answer, sizes) as bus:
+    async with bus_floor(directory, answer, sizes) as bus, EmbeddingClient(StubEmbedder()) as stub:
         measurements = [
             *(running.retrieve, bus.round_trip, engine_query),
-            *(running.store, bus.visible, engine_upsert),
+            *(running.store, bus.visible, engine_upsert, StubCall(running.corpus, stub).time),
             *(running.accepted, bus.publish, running.notice),
             *(running.retrieve_over_mcp, bus.nothing, running.store_over_mcp, bus.same_answer),
         ]

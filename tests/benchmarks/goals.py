@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from . import bus_floor as bus
 from . import product
+from .embedding import STUB
 from .measuring import Timing
 
 ENGINE_QUERY: Final = "engine query, dense and sparse"
@@ -18,21 +19,21 @@ Quantile = Literal["p50", "p99"]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """``figure`` is to be at most ``limit`` times the floor. ``above`` is what of the figure is allowed for already."""
+    """``figure``, less what is ``apart``, is to be at most ``limit`` times the floor."""
 
     figure: str
     floor: tuple[str, ...]
     limit: float | None
-    above: str | None = None
+    apart: tuple[str, ...] = ()
 
     def floor_ms(self, timings: Mapping[str, Timing], quantile: Quantile) -> float:
         """The sum of the floor's parts."""
         return sum(_at(timings[name], quantile) for name in self.floor)
 
     def ratio(self, timings: Mapping[str, Timing], quantile: Quantile) -> float:
-        """The figure (above what is allowed for) as a multiple of the floor."""
-        allowed = _at(timings[self.above], quantile) if self.above else 0.0
-        return (_at(timings[self.figure], quantile) - allowed) / self.floor_ms(timings, quantile)
+        """The figure, less what is apart, as a multiple of the floor."""
+        apart = sum(_at(timings[name], quantile) for name in self.apart)
+        return (_at(timings[self.figure], quantile) - apart) / self.floor_ms(timings, quantile)
 
     def met(self, timings: Mapping[str, Timing]) -> bool | None:
         """Whether the p50 keeps to the limit; ``None`` without one."""
@@ -41,10 +42,10 @@ class Goal:
 
 GOALS: Final = (
     Goal(product.RETRIEVE, (bus.ROUND_TRIP, ENGINE_QUERY), 6),
-    Goal(product.STORE, (bus.VISIBLE,), 4, above=ENGINE_UPSERT),
+    Goal(product.STORE, (bus.VISIBLE,), 4, apart=(ENGINE_UPSERT, STUB)),
     Goal(product.ACCEPTED, (bus.PUBLISH,), None),
-    Goal(product.RETRIEVE_MCP, (bus.NOTHING,), 1.5, above=product.RETRIEVE),
-    Goal(product.STORE_MCP, (bus.NOTHING,), 1.5, above=product.STORE),
+    Goal(product.RETRIEVE_MCP, (bus.NOTHING,), 1.5, apart=(product.RETRIEVE,)),
+    Goal(product.STORE_MCP, (bus.NOTHING,), 1.5, apart=(product.STORE,)),
     Goal(product.NOTICE_MCP, (product.NOTICE,), 3),
 )
 MAX_CPU_AT_REST: Final = 0.02

@@ -33,8 +33,8 @@ def show(console: Console, timings: Mapping[str, Timing], rest: Sequence[AtRest]
     console.print(table)
     for goal in GOALS:
         of = " + ".join(goal.floor)
-        beyond = f" beyond “{goal.above}”" if goal.above else ""
-        console.print(f"[dim]{goal.figure}: what it takes{beyond}, by “{of}”[/dim]")
+        apart = f", less {' and '.join(goal.apart)}" if goal.apart else ""
+        console.print(f"[dim]{goal.figure}{apart}: by {of}[/dim]")
 
 
 def as_json(timings: Mapping[str, Timing], rest: Sequence[AtRest], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def as_json(timings: Mapping[str, Timing], rest: Sequence[AtRest], about: Mappin
         {
             "figure": goal.figure,
             "floor": list(goal.floor),
-            "above": goal.above,
+            "apart": list(goal.apart),
             "ratio_p50": goal.ratio(timings, "p50"),
             "ratio_p99": goal.ratio(timings, "p99"),
             "limit": goal.limit,
