@@ -13,6 +13,9 @@ from typing import Final
 
 from .history import Found, History, Read, Told, Version, Write
 
+UNDERSTOOD: Final = frozenset({"unavailable", "timeout", "stale", "quota"})
+"""Errors that a client of a system in trouble must expect."""
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -247,6 +250,14 @@ def notices_not_early(facts: _Facts) -> Iterator[Violation]:
             )
 
 
+def no_other_errors(facts: _Facts) -> Iterator[Violation]:
+    """Trouble with a part is told as what it is; nobody is told of an error that is the bus's own."""
+    codes = Counter(facts.history.refusals)
+    codes.update(w.code for w in facts.history.writes if w.outcome == "refused" or w.code == "internal")
+    for code in codes.keys() - UNDERSTOOD:
+        yield Violation("error", code, f"was answered {codes[code]} times")
+
+
 RULES: Final[tuple[Callable[[_Facts], Iterable[Violation]], ...]] = (
     nothing_lost,
     nothing_twice,
@@ -258,6 +269,7 @@ RULES: Final[tuple[Callable[[_Facts], Iterable[Violation]], ...]] = (
     notices_complete,
     notices_in_order,
     notices_not_early,
+    no_other_errors,
 )
 
 

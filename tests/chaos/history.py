@@ -89,9 +89,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, kw_only=True):
-    """Everything. ``complete`` are the subscribers that followed a cursor to the end."""
+    """Everything. ``complete`` are the subscribers that followed a cursor to the end.
+
+    ``refusals``: of reads and subscribers, how often each error code came.
+    """
 
     writes: list[Write] = []
+    refusals: dict[str, int] = {}
     reads: list[Read] = []
     told: list[Told] = []
     complete: list[str] = []

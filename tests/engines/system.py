@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from afterwit.deploy.ready import Ready
 READY_WITHIN_S: Final = 120.0
 STOPPED_WITHIN_S: Final = 30.0
 _POLL_S: Final = 0.05
+UP: Final = ("-m", "afterwit.deploy.cli", "up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,32 @@ class System:
 
 
 @contextmanager
-def launched(directory: Path, *agents: str, options: Sequence[str] = ()) -> Iterator[System]:
-    """`afterwit up` on free ports with its data under ``directory``, ready; stopped by SIGTERM at the end."""
+def launched(
+    directory: Path,
+    *agents: str,
+    options: Sequence[str] = (),
+    program: Sequence[str] = UP,
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[System]:
+    """`afterwit up` on free ports with its data under ``directory``, ready; stopped by SIGTERM at the end.
+
+    ``program``: another one that takes the same options; ``variables`` of its environment beside ours.
+    """
     system = System(directory / "ready.json", directory / "up.log")
     command = [
-        *(sys.executable, "-P", "-m", "afterwit.deploy.cli", "up", "--data-dir", str(directory / "data")),
+        *(sys.executable, "-P", *program, "--data-dir", str(directory / "data")),
         *("--port", "0", "--nats-port", "0", "--ready-file", str(system.ready_file)),
         *(word for agent in agents for word in ("--agent", agent)),
         *options,
     ]
     with system.output.open("wb") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment(), cwd=directory
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=clean_environment(**(variables or {})),
+            cwd=directory,
         )
     try:
         _wait_ready(process, system)
@@ -79,11 +94,18 @@ def launched(directory: Path, *agents: str, options: Sequence[str] = ()) -> Iter
 
 
 @asynccontextmanager
-async def afterwit_up(directory: Path, *agents: str, options: Sequence[str] = ()) -> AsyncIterator[System]:
+async def afterwit_up(
+    directory: Path,
+    *agents: str,
+    options: Sequence[str] = (),
+    program: Sequence[str] = UP,
+    variables: Mapping[str, str] | None = None,
+) -> AsyncIterator[System]:
     """`launched`, beside a running event loop."""
+    starting = launched(directory, *agents, options=options, program=program, variables=variables)
     with ExitStack() as stack:
         try:
-            yield await asyncio.to_thread(stack.enter_context, launched(directory, *agents, options=options))
+            yield await asyncio.to_thread(stack.enter_context, starting)
         finally:
             await asyncio.to_thread(stack.close)
 

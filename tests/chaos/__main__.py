@@ -1,0 +1,44 @@
+"""`python -m tests.chaos`: a run of some minutes, and its report."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from .report import figures, told
+from .run import Trial, run
+
+
+def main() -> int:
+    """The exit status: 0 if all promises were kept."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos")
+    parser.add_argument("--seconds", type=float, default=480, help="how long faults go on (default 480)")
+    parser.add_argument("--seed", type=int, help="repeat the plan of an earlier run")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs and the history in a directory there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
+    given = parser.parse_args()
+    seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
+    trial = Trial(seed, given.seconds)
+    print(f"seed {seed}", flush=True)
+    directory = Path(tempfile.mkdtemp(prefix=f"afterwit-chaos-{seed}-", dir=given.keep))
+    outcome = asyncio.run(run(directory, trial))
+    print(told(outcome, trial))
+    if given.json:
+        given.json.write_bytes(msgspec.json.format(msgspec.json.encode(figures(outcome, trial))))
+    if outcome.violations or given.keep:
+        (directory / "history.msgpack").write_bytes(msgspec.msgpack.encode(outcome.history))
+        print(f"History and logs: {directory}")
+    else:
+        shutil.rmtree(directory)
+    return 1 if outcome.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
