@@ -1,68 +1,104 @@
-"""A log entry as a point of Qdrant Edge, an `IndexFilter` as its filter. Times are seconds since 1970 as floats."""
+"""A log entry as a point: what every engine of Qdrant's family keeps of it. Times are seconds since 1970 as floats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 import msgspec
-from qdrant_edge import (
-    FieldCondition,
-    Filter,
-    FloatIndexParams,
-    HasIdCondition,
-    IntegerIndexParams,
-    KeywordIndexParams,
-    MatchAny,
-    MatchExcept,
-    MatchValue,
-    Point,
-    RangeFloat,
-    SparseVector,
-)
+import numpy as np
+from numpy.typing import NDArray
 
-from afterwit.schemas import LogEntry, Memory
+from afterwit.schemas import Internal, LogEntry, Memory
 
-from .analysis import folded, sparse_document
-from .filters import IndexFilter
-from .recipe import words_text
+from .analysis import SparseWeights, folded, sparse_document
+from .calibration import Calibration
+from .recipe import raw_vector, words_text
+
+SCHEMA: Final = 1
+"""Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"
 WORDS: Final = "words"
 MEMORY: Final = "memory"
 
-INDEXES: Final[dict[str, Any]] = {
-    "pool": KeywordIndexParams(is_tenant=True),
-    **{field: KeywordIndexParams() for field in ("tier", "kind", "status", "session_id", "task_type", "author")},
-    **{
-        field: KeywordIndexParams()
-        for field in ("entities", "entity_keys", "tags", "tag_keys", "labels", "derived_from")
-    },
-    **{field: FloatIndexParams() for field in ("occurred_at", "expires_at", "valid_from", "valid_to", "confidence")},
-    "confidence_percent": IntegerIndexParams(),
+FieldKind = Literal["tenant", "keyword", "float", "integer"]
+
+FIELDS: Final[dict[str, FieldKind]] = {
+    "pool": "tenant",
+    **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author"), "keyword"),
+    **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", "derived_from"), "keyword"),
+    **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to", "confidence"), "float"),
+    "confidence_percent": "integer",
 }
 """Payload fields that are filtered, ordered or counted by. Entities and tags stand as given (for facets) and folded."""
 
 _ENCODER: Final = msgspec.json.Encoder()
-_PURGED: Final = FieldCondition("status", match=MatchValue("purged"))
 
 
-def point(entry: LogEntry, vector: list[float] | None) -> Point:
+@dataclass(frozen=True, slots=True)
+class PointData:
+    """One point: ``dense`` is calibrated, ``words`` the BM25 weights of its terms."""
+
+    id: str
+    seq: int
+    dense: list[float] | None
+    words: SparseWeights | None
+    payload: dict[str, Any]
+
+
+def latest(entries: Iterable[LogEntry]) -> dict[str, LogEntry]:
+    """Of each memory its newest version among ``entries``."""
+    newest: dict[str, LogEntry] = {}
+    for entry in entries:
+        kept = newest.get(entry.memory.id)
+        if kept is None or seq_of(entry) > seq_of(kept):
+            newest[entry.memory.id] = entry
+    return newest
+
+
+def seq_of(entry: LogEntry) -> int:
+    """Where ``entry`` stands in the log."""
+    if entry.memory.seq is None:
+        raise Internal("only entries that stand in the log (with their seq) can be indexed")
+    return entry.memory.seq
+
+
+def points(entries: Sequence[LogEntry], calibration: Calibration) -> list[PointData]:
+    """The points of ``entries``, in order."""
+    vectors = _vectors(entries, calibration)
+    return [point(entry, vector) for entry, vector in zip(entries, vectors, strict=True)]
+
+
+def point(entry: LogEntry, vector: list[float] | None) -> PointData:
     """The point of an entry; a purged memory's keeps nothing of it."""
     memory = entry.memory
+    seq = seq_of(entry)
     if memory.status == "purged":
-        return Point(memory.id, {}, {"pool": memory.pool, "status": "purged", "seq": memory.seq})
+        return PointData(memory.id, seq, None, None, {"pool": memory.pool, "status": "purged", "seq": seq})
     words = sparse_document(words_text(memory))
-    vectors: dict[str, Any] = {}
-    if vector is not None:
-        vectors[DENSE] = vector
-    if words:
-        vectors[WORDS] = SparseVector(words.indices, words.values)
-    return Point(memory.id, vectors, _payload(memory))
+    return PointData(memory.id, seq, vector, words or None, _payload(memory, seq))
 
 
-def _payload(memory: Memory) -> dict[str, Any]:
+def _vectors(entries: Sequence[LogEntry], calibration: Calibration) -> list[list[float] | None]:
+    """Calibrated vectors, in one go; ``None`` where there is none of this model."""
+    vectors: list[list[float] | None] = [None] * len(entries)
+    usable: dict[int, NDArray[np.float32]] = {}
+    for i, entry in enumerate(entries):
+        if entry.embedding is not None and entry.embedding.model == calibration.model:
+            raw = raw_vector(entry.embedding)
+            if raw.shape == (calibration.dimensions,) and np.isfinite(raw).all():
+                usable[i] = raw
+    if usable:
+        texts = [entries[i].memory.content for i in usable]
+        calibrated = calibration.apply(np.stack(list(usable.values())), texts, "passage").tolist()
+        for i, vector in zip(usable, calibrated, strict=True):
+            vectors[i] = vector
+    return vectors
+
+
+def _payload(memory: Memory, seq: int) -> dict[str, Any]:
     payload: dict[str, Any] = {
         "pool": memory.pool,
         "tier": memory.tier,
@@ -72,7 +108,7 @@ def _payload(memory: Memory) -> dict[str, Any]:
         "occurred_at": memory.occurred_at.timestamp(),
         "confidence": memory.confidence,
         "confidence_percent": round(memory.confidence * 100),
-        "seq": memory.seq,
+        "seq": seq,
         MEMORY: _ENCODER.encode(memory).decode(),
     }
     for field in ("session_id", "task_type"):
@@ -92,45 +128,3 @@ def _payload(memory: Memory) -> dict[str, Any]:
     if origins := [link.target for link in memory.links if link.rel == "derived_from"]:
         payload["derived_from"] = origins
     return payload
-
-
-def corpus(filter: IndexFilter) -> Filter | None:
-    """What word statistics are taken from: the filter's pools, so that scores tell nothing about other pools."""
-    return None if filter.pools is None else Filter(must=[_any("pool", filter.pools)])
-
-
-def engine_filter(filter: IndexFilter) -> Filter:
-    """``filter`` for the engine."""
-    must: list[Any] = []
-    must_not: list[Any] = [_PURGED]
-    if filter.pools is not None:
-        must.append(_any("pool", filter.pools))
-    if filter.ids is not None:
-        must.append(HasIdCondition(set(filter.ids)))
-    exact = {field: getattr(filter, field) for field in ("tier", "kind", "task_type", "session_id", "author")}
-    must += (FieldCondition(field, match=MatchValue(value)) for field, value in exact.items() if value is not None)
-    must += (FieldCondition("entity_keys", match=MatchValue(folded(entity))) for entity in filter.entities)
-    must += (FieldCondition("tag_keys", match=MatchValue(folded(tag))) for tag in filter.tags)
-    if filter.derived_from is not None:
-        must.append(_any("derived_from", filter.derived_from))
-    if filter.min_confidence is not None:
-        must.append(FieldCondition("confidence", range=RangeFloat(gte=filter.min_confidence)))
-    if (time := filter.time_range) is not None and (time.start or time.end):
-        must.append(FieldCondition("occurred_at", range=RangeFloat(gte=_seconds(time.start), lt=_seconds(time.end))))
-    if filter.statuses_hidden:
-        must_not.append(_any("status", sorted(filter.statuses_hidden)))
-    if filter.clearance is not None:
-        # Of an array, "except" is true as soon as one element is none of these.
-        must_not.append(FieldCondition("labels", match=MatchExcept(list(filter.clearance))))
-    if (at := _seconds(filter.valid_at)) is not None:
-        must_not += (FieldCondition(field, range=RangeFloat(lte=at)) for field in ("valid_to", "expires_at"))
-        must_not.append(FieldCondition("valid_from", range=RangeFloat(gt=at)))
-    return Filter(must=must, must_not=must_not)
-
-
-def _any(field: str, values: Iterable[str]) -> FieldCondition:
-    return FieldCondition(field, match=MatchAny(list(values)))
-
-
-def _seconds(time: datetime | None) -> float | None:
-    return None if time is None else time.timestamp()

@@ -18,42 +18,31 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 from qdrant_edge import (
     CountRequest,
-    Direction,
     Distance,
     EdgeConfig,
     EdgeShard,
     EdgeSparseVectorParams,
     EdgeVectorParams,
     FacetRequest,
-    FieldCondition,
-    Filter,
-    HasVectorCondition,
-    MatchValue,
     Modifier,
-    OrderBy,
     Point,
     ScrollRequest,
     UpdateOperation,
 )
 
-from afterwit.schemas import Internal, LogEntry, Memory, Unavailable
+from afterwit.schemas import LogEntry, Memory, Unavailable
 
-from ._points import DENSE, INDEXES, MEMORY, WORDS, engine_filter, point
-from ._search import search
+from ._conditions import PURGED, Conditions, HasVector, conditions
+from ._edge import INDEXES, edge_filter, edge_point, newest, search
+from ._points import DENSE, MEMORY, SCHEMA, WORDS, latest, points, seq_of
 from .calibration import Calibration, file_stem
 from .filters import IndexFilter
 from .index import Facet, Hit, IndexQuery
-from .recipe import raw_vector
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-SCHEMA: Final = 1
-"""Of points and terms. It stands in the directory's name: another one is another index, filled from the log."""
 
 _READERS: Final = 2
 _AT_ONCE: Final = 64
@@ -138,7 +127,7 @@ class EdgeIndex:
 
     async def count(self, filter: IndexFilter) -> int:
         """See `Index.count`."""
-        request = CountRequest(exact=True, filter=engine_filter(filter))
+        request = CountRequest(exact=True, filter=edge_filter(conditions(filter)))
         return int(await self._run(self._readers, self._shard.count, request))
 
     async def counts_by_tier(self, filter: IndexFilter) -> dict[str, int]:
@@ -199,62 +188,29 @@ class EdgeIndex:
             self._put(entries)
 
     def _put(self, entries: Sequence[LogEntry]) -> None:
-        latest: dict[str, LogEntry] = {}
-        for entry in entries:
-            kept = latest.get(entry.memory.id)
-            if kept is None or _seq(entry) > _seq(kept):
-                latest[entry.memory.id] = entry
+        versions = latest(entries)
         # One writes at a time, so what is read here still holds when it is written below.
-        present = self._seqs(list(latest))
-        fresh = [entry for id, entry in latest.items() if _seq(entry) > present.get(id, -1)]
+        present = self._seqs(list(versions))
+        fresh = [entry for id, entry in versions.items() if seq_of(entry) > present.get(id, -1)]
         if fresh:
-            points = [point(entry, vector) for entry, vector in zip(fresh, self._vectors(fresh), strict=True)]
-            for some in _batched(points, _AT_ONCE):
+            for some in _batched([edge_point(point) for point in points(fresh, self._calibration)], _AT_ONCE):
                 self._shard.update(UpdateOperation.upsert_points(some))
-
-    def _vectors(self, entries: Sequence[LogEntry]) -> list[list[float] | None]:
-        """Calibrated vectors, in one go; ``None`` where there is none of this model."""
-        vectors: list[list[float] | None] = [None] * len(entries)
-        usable: dict[int, NDArray[np.float32]] = {}
-        for i, entry in enumerate(entries):
-            if entry.embedding is not None and entry.embedding.model == self._calibration.model:
-                raw = raw_vector(entry.embedding)
-                if raw.shape == (self._calibration.dimensions,) and np.isfinite(raw).all():
-                    usable[i] = raw
-        if usable:
-            texts = [entries[i].memory.content for i in usable]
-            calibrated = self._calibration.apply(np.stack(list(usable.values())), texts, "passage").tolist()
-            for i, vector in zip(usable, calibrated, strict=True):
-                vectors[i] = vector
-        return vectors
 
     def _seqs(self, ids: Sequence[str]) -> dict[str, int]:
         records = self._shard.retrieve(list(ids), ["seq"], False)
         return {str(record.id): (record.payload or {})["seq"] for record in records}
 
     def _find(self, filter: IndexFilter, limit: int) -> list[Memory]:
-        request = ScrollRequest(
-            limit=limit,
-            filter=engine_filter(filter),
-            with_payload=[MEMORY],
-            with_vector=False,
-            order_by=OrderBy("occurred_at", Direction.Desc),
-        )
-        records, _ = self._shard.scroll(request)
+        records, _ = self._shard.scroll(newest(conditions(filter), limit, [MEMORY]))
         return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
 
     def _facet(self, field: str, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
-        request = FacetRequest(field, limit=limit, exact=True, filter=engine_filter(filter))
+        request = FacetRequest(field, limit=limit, exact=True, filter=edge_filter(conditions(filter)))
         return [(str(hit.value), hit.count) for hit in self._shard.facet(request).hits]
 
     def _without_vector(self, limit: int) -> list[str]:
-        purged = FieldCondition("status", match=MatchValue("purged"))
-        request = ScrollRequest(
-            limit=limit,
-            filter=Filter(must_not=[HasVectorCondition(DENSE), purged]),
-            with_payload=False,
-            with_vector=False,
-        )
+        without = edge_filter(Conditions(must_not=(HasVector(DENSE), PURGED)))
+        request = ScrollRequest(limit=limit, filter=without, with_payload=False, with_vector=False)
         records, _ = self._shard.scroll(request)
         return [str(record.id) for record in records]
 
@@ -286,12 +242,6 @@ def _translated(call: Callable[..., T], *args: Any) -> T:
         if type(e) is not Exception:
             raise
         raise Unavailable(f"the index failed: {e}") from e
-
-
-def _seq(entry: LogEntry) -> int:
-    if entry.memory.seq is None:
-        raise Internal("only entries that stand in the log (with their seq) can be indexed")
-    return entry.memory.seq
 
 
 def _batched(points: list[Point], size: int) -> Iterator[list[Point]]:

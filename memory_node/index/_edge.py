@@ -1,0 +1,140 @@
+"""Our points, conditions and searches in the words of Qdrant Edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from qdrant_edge import (
+    CountRequest,
+    Direction,
+    EdgeShard,
+    FieldCondition,
+    Filter,
+    FloatIndexParams,
+    HasIdCondition,
+    HasVectorCondition,
+    IdfParams,
+    IntegerIndexParams,
+    KeywordIndexParams,
+    MatchAny,
+    MatchExcept,
+    OrderBy,
+    Point,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    RangeFloat,
+    ScrollRequest,
+    SearchParams,
+    SparseVector,
+)
+
+from ._conditions import AnyOf, Between, Condition, Conditions, HasId, HasVector, NoneOf
+from ._points import DENSE, FIELDS, MEMORY, WORDS, FieldKind, PointData
+from ._search import Batch, Nearest, Newest, Read, Size, Step, searching
+from .calibration import Calibration
+from .index import Hit, IndexQuery
+
+_PARAMS: Final[dict[FieldKind, Callable[[], Any]]] = {
+    "tenant": lambda: KeywordIndexParams(is_tenant=True),
+    "keyword": KeywordIndexParams,
+    "float": FloatIndexParams,
+    "integer": IntegerIndexParams,
+}
+
+INDEXES: Final[dict[str, Any]] = {field: _PARAMS[kind]() for field, kind in FIELDS.items()}
+
+
+def edge_point(point: PointData) -> Point:
+    """``point`` for the engine."""
+    vectors: dict[str, Any] = {}
+    if point.dense is not None:
+        vectors[DENSE] = point.dense
+    if point.words is not None:
+        vectors[WORDS] = SparseVector(point.words.indices, point.words.values)
+    return Point(point.id, vectors, point.payload)
+
+
+def edge_filter(conditions: Conditions | None) -> Filter | None:
+    """``conditions`` for the engine."""
+    if conditions is None:
+        return None
+    return Filter(
+        must=[_condition(each) for each in conditions.must], must_not=[_condition(each) for each in conditions.must_not]
+    )
+
+
+def search(shard: EdgeShard, calibration: Calibration, query: IndexQuery) -> list[Hit]:
+    """See `Index.search`."""
+    steps = searching(calibration, query)
+    answer: Any = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as end:
+            hits: list[Hit] = end.value
+            return hits
+        answer = _answer(shard, step)
+
+
+def newest(among: Conditions, limit: int, payload: list[str]) -> ScrollRequest:
+    """The newest by ``occurred_at``, with these fields of their payload."""
+    return ScrollRequest(
+        limit=limit,
+        filter=edge_filter(among),
+        with_payload=payload,
+        with_vector=False,
+        order_by=OrderBy("occurred_at", Direction.Desc),
+    )
+
+
+def _answer(shard: EdgeShard, step: Step) -> Any:
+    match step:
+        case Batch(queries):
+            answers = shard.query_batch(QueryBatchRequest([_request(query) for query in queries]))
+            return [{hit.id: hit.score for hit in answer} for answer in answers]
+        case Size(among):
+            return shard.count(CountRequest(exact=False, filter=edge_filter(among)))
+        case Read(ids):
+            return {id: (seq, memory) for id, seq, memory in _stored(shard.retrieve(ids, ["seq", MEMORY], False))}
+        case Newest(among, limit):
+            records, _ = shard.scroll(newest(among, limit, ["seq", MEMORY]))
+            return _stored(records)
+
+
+def _stored(records: list[Any]) -> list[tuple[Any, int, bytes]]:
+    payloads = ((record.id, record.payload or {}) for record in records)
+    return [(id, payload["seq"], payload[MEMORY].encode()) for id, payload in payloads if MEMORY in payload]
+
+
+def _request(nearest: Nearest) -> QueryRequest:
+    vector, params = nearest.vector, None
+    if not isinstance(vector, list):
+        params = SearchParams(idf=IdfParams(corpus=edge_filter(nearest.corpus)))
+    query = Query.Nearest(
+        vector if isinstance(vector, list) else SparseVector(vector.indices, vector.values), using=nearest.using
+    )
+    return QueryRequest(
+        limit=nearest.limit,
+        query=query,
+        filter=edge_filter(nearest.among),
+        params=params,
+        with_payload=False,
+        with_vector=False,
+    )
+
+
+def _condition(condition: Condition) -> Any:
+    match condition:
+        case AnyOf(field, values):
+            return FieldCondition(field, match=MatchAny(list(values)))
+        case NoneOf(field, values):
+            return FieldCondition(field, match=MatchExcept(list(values)))
+        case Between(field):
+            bounds = RangeFloat(gte=condition.gte, gt=condition.gt, lte=condition.lte, lt=condition.lt)
+            return FieldCondition(field, range=bounds)
+        case HasId(ids):
+            return HasIdCondition(set(ids))
+        case HasVector(name):
+            return HasVectorCondition(name)
