@@ -19,10 +19,11 @@ from afterwit.bus.streams import ensure_streams
 from tests.engines.agents import Agent, agent
 from tests.engines.leaks import leak_check, leftover_tasks
 from tests.engines.nats_server import NatsServer
+from tests.engines.qdrant import QdrantFacade
 from tests.engines.system import System, launched
 
 
-_OUTLIVING = ("afterwit", "doomed")
+_OUTLIVING = ("afterwit", "doomed", "qdrant")
 """Fixtures with processes that several tests share."""
 
 
@@ -80,6 +81,13 @@ def valkey(no_leaks: None, tmp_path: Path) -> Iterator[str]:
     """The ``redis://`` URL of a real Valkey."""
     with ValkeyServer(data_dir=tmp_path / "valkey") as server:
         yield server.connection_url
+
+
+@pytest.fixture(scope="session")
+def qdrant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QdrantFacade]:
+    """The façade of a Qdrant server. All tests share it: use a prefix of your own, and leave it running."""
+    with QdrantFacade(tmp_path_factory.mktemp("qdrant")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

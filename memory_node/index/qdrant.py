@@ -1,0 +1,423 @@
+"""The index on a Qdrant server, which several nodes share. Needs the extra ``server``.
+
+Every write is conditional on the log's sequence, in the server: whichever order writes of several nodes arrive in, the
+newest version stays. A conditional upsert that does not apply says nothing, so each is read back.
+
+On a Qdrant cluster (``replicas`` over 1) a write waits for a majority of the replicas and a read asks a majority, so a
+node sees what another has acknowledged. Counting alone has no such choice and may lag for a moment behind a replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from afterwit.schemas import Internal, Invalid, LogEntry, Memory, Unavailable
+
+from ._conditions import PURGED, Conditions, HasVector, conditions
+from ._points import DENSE, MEMORY, PointData, latest, points
+from ._search import Batch, Newest, Read, Size, Step, searching
+from .calibration import Calibration
+from .filters import IndexFilter
+from .index import Checksum, Facet, Hit, IndexQuery, checksum_of
+
+try:
+    from qdrant_client import AsyncQdrantClient, models
+    from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+except ImportError as e:
+    raise Invalid("a Qdrant server needs the extra: pip install 'afterwit[server]'", field="AFTERWIT_QDRANT_URL") from e
+
+from ._collections import Collections, Targets
+from ._rest import rest_filter, rest_query, upsert
+
+OLDEST_SERVER: Final = (1, 19)
+"""Older servers ignore the corpus of word statistics, so that scores would tell of pools that one may not read."""
+
+PREFIX: Final = "afterwit"
+
+_READ_WITHIN_S: Final = 10.0
+_WRITE_WITHIN_S: Final = 30.0
+_ROUNDS: Final = 5
+"""Of writing and reading back. The second is enough but for writers of the same memory on other nodes."""
+_AT_ONCE: Final = 64
+_BYTES_AT_ONCE: Final = 8 << 20  # the server takes 32 MiB of JSON; a vector is about 10 bytes a dimension
+_SHORT: Final = 4
+_PAGE: Final = 1000
+_FAULTS_OF_OURS: Final = frozenset({400, 422})
+_MEMORY: Final = msgspec.json.Decoder(Memory)
+
+
+def client_for(url: str, api_key: str | None = None) -> AsyncQdrantClient:
+    """A client of the server at ``url``; it connects when first asked something.
+
+    Raises:
+        Invalid: that is no URL.
+    """
+    try:
+        return AsyncQdrantClient(
+            url=url, api_key=api_key, timeout=math.ceil(_WRITE_WITHIN_S), check_compatibility=False
+        )
+    except ValueError as e:
+        raise Invalid(f"AFTERWIT_QDRANT_URL: {url!r} is no URL of a Qdrant server: {e}", field="qdrant_url") from e
+
+
+class QdrantIndex:
+    """See `Index`. ``client`` is its own from `open` on.
+
+    ::
+
+        async with await QdrantIndex.open(client_for("http://qdrant:6333"), calibration) as index:
+            await index.put(entries)
+    """
+
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        collections: Collections,
+        calibration: Calibration,
+        *,
+        targets: Targets,
+        replicas: int = 1,
+    ) -> None:
+        self._client = client
+        self._collections = collections
+        self._calibration = calibration
+        self._targets = targets
+        self._consistency = models.ReadConsistencyType.MAJORITY if replicas > 1 else None
+        self._rebuilding = asyncio.Lock()
+        self._closed = False
+        self._state = "ok"
+
+    @classmethod
+    async def open(
+        cls, client: AsyncQdrantClient, calibration: Calibration, *, prefix: str = PREFIX, replicas: int = 1
+    ) -> Self:
+        """The index of ``calibration``'s model on the server, made if it is not there.
+
+        ``prefix`` begins the name of every collection, so that several deployments can share a server. ``replicas`` is
+        how many copies of a new collection a cluster keeps.
+
+        Raises:
+            Unavailable: the server does not answer, or is older than `OLDEST_SERVER`.
+        """
+        collections = Collections(client, calibration, prefix=prefix, replicas=replicas)
+        try:
+            with _translated():
+                async with asyncio.timeout(_WRITE_WITHIN_S):
+                    _check_version((await client.info()).version)
+                    targets = await collections.open()
+        except BaseException:
+            await client.close()
+            raise
+        return cls(client, collections, calibration, targets=targets, replicas=replicas)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def created(self) -> bool:
+        """Whether it was not yet `rebuilt` by any node when it was opened, so that it may lack what the log holds."""
+        return not self._targets.whole
+
+    @property
+    def calibration(self) -> Calibration:
+        """What makes vectors of this index comparable."""
+        return self._calibration
+
+    @property
+    def state(self) -> str:
+        """See `Index.state`."""
+        return self._state
+
+    async def put(self, entries: Sequence[LogEntry]) -> None:
+        """See `Index.put`."""
+        if not entries:
+            return
+        prepared = await self._prepared(entries)
+        with self._noted():
+            async with asyncio.timeout(_WRITE_WITHIN_S):
+                await self._put_everywhere(prepared)
+
+    async def search(self, query: IndexQuery) -> list[Hit]:
+        """See `Index.search`."""
+        steps = searching(self._calibration, query)
+        answer: Any = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as end:
+                hits: list[Hit] = end.value
+                return hits
+            async with self._reading():
+                answer = await self._answer(step)
+
+    async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
+        """See `Index.find`."""
+        among = conditions(filter)
+        if among.impossible:
+            return []
+        async with self._reading():
+            records = await self._newest(among, limit)
+        return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
+
+    async def count(self, filter: IndexFilter) -> int:
+        """See `Index.count`."""
+        return await self._count(conditions(filter), exact=True)
+
+    async def counts_by_tier(self, filter: IndexFilter) -> dict[str, int]:
+        """See `Index.counts_by_tier`."""
+        return dict(await self.facet("tier", filter, 100))
+
+    async def counts_by_status(self, filter: IndexFilter) -> dict[str, int]:
+        """See `Index.counts_by_status`."""
+        return dict(await self.facet("status", filter, 100))
+
+    async def mean_confidence(self, filter: IndexFilter) -> float | None:
+        """See `Index.mean_confidence`."""
+        counts = await self._facet("confidence_percent", filter, 101)
+        total = sum(count for _, count in counts)
+        return sum(int(percent) * count for percent, count in counts) / (100 * total) if total else None
+
+    async def facet(self, field: Facet, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
+        """See `Index.facet`."""
+        return await self._facet(field, filter, limit)
+
+    async def seqs(self, ids: Sequence[str]) -> dict[str, int]:
+        """See `Index.seqs`."""
+        async with self._reading():
+            return await self._seqs(self._collections.alias, ids)
+
+    async def without_vector(self, limit: int) -> list[str]:
+        """See `Index.without_vector`."""
+        without = rest_filter(Conditions(must_not=(HasVector(DENSE), PURGED)))
+        async with self._reading():
+            records, _ = await self._client.scroll(
+                self._collections.alias,
+                scroll_filter=without,
+                limit=limit,
+                with_payload=False,
+                consistency=self._consistency,
+            )
+        return [str(record.id) for record in records]
+
+    async def checksum(self) -> Checksum:
+        """See `Index.checksum`."""
+        versions: list[tuple[str, int, str]] = []
+        offset: Any = None
+        everything = rest_filter(conditions(IndexFilter(pools=None)))
+        while True:
+            async with self._reading():
+                records, offset = await self._client.scroll(
+                    self._collections.alias,
+                    scroll_filter=everything,
+                    limit=_PAGE,
+                    offset=offset,
+                    with_payload=[MEMORY],
+                    consistency=self._consistency,
+                )
+            memories = (_MEMORY.decode((record.payload or {})[MEMORY]) for record in records)
+            versions += ((memory.id, memory.version, memory.status) for memory in memories)
+            if offset is None:
+                return checksum_of(versions)
+
+    async def rebuilt(self, source: AsyncIterator[Sequence[LogEntry]]) -> int:
+        """See `Index.rebuilt`. Nodes that rebuild at the same time each build one; the last to be ready stays."""
+        async with self._rebuilding:
+            with self._noted():
+                name = await self._collections.begin()
+            count = 0
+            try:
+                async for entries in source:
+                    prepared = await self._prepared(entries)
+                    with self._noted():
+                        async with asyncio.timeout(_WRITE_WITHIN_S):
+                            await self._put_into(name, prepared)
+                    count += len(entries)
+                with self._noted():
+                    await self._collections.swap(name)
+                    self._targets = await self._current()
+            except BaseException:
+                with self._noted():
+                    await asyncio.shield(self._collections.abandon(name))
+                raise
+            return count
+
+    async def close(self) -> None:
+        """See `Index.close`."""
+        if not self._closed:
+            self._closed = True
+            await self._client.close()
+
+    async def _prepared(self, entries: Sequence[LogEntry]) -> list[PointData]:
+        versions = list(latest(entries).values())
+        if len(versions) <= _SHORT:
+            return points(versions, self._calibration)
+        return await asyncio.to_thread(points, versions, self._calibration)
+
+    async def _put_everywhere(self, prepared: Sequence[PointData]) -> None:
+        """Into every collection that takes writes at the end, which may be other ones than at the beginning."""
+        done: set[str] = set()
+        targets = self._targets
+        while missing := [name for name in targets.all if name not in done]:
+            for name in missing:
+                try:
+                    await self._put_into(name, prepared)
+                except UnexpectedResponse as e:
+                    # Another node has replaced it meanwhile, or has given up building it.
+                    if e.status_code != 404 or name in (await self._current()).all:
+                        raise
+                done.add(name)
+            self._targets = targets = await self._current()
+
+    async def _put_into(self, name: str, prepared: Sequence[PointData]) -> None:
+        waiting = {point.id: point for point in prepared}
+        for attempt in range(_ROUNDS):
+            todo = list(waiting.values())
+            if attempt == 0:
+                for some in _batched(todo):
+                    # One condition for all: it never replaces a newer version, though it may spare an older one.
+                    await self._upsert(name, [upsert(some, below=min(point.seq for point in some))])
+            else:
+                await self._upsert(name, [upsert([point], below=point.seq) for point in todo])
+            present = await self._seqs(name, list(waiting))
+            waiting = {id: point for id, point in waiting.items() if present.get(id, -1) < point.seq}
+            if not waiting:
+                return
+        raise Unavailable("Qdrant has acknowledged writes that it does not show; try again")
+
+    async def _upsert(self, name: str, operations: list[models.UpsertOperation]) -> None:
+        await self._client.batch_update_points(name, operations, wait=True)
+
+    async def _seqs(self, name: str, ids: Sequence[str]) -> dict[str, int]:
+        records = await self._client.retrieve(
+            name, list(ids), with_payload=["seq"], with_vectors=False, consistency=self._consistency
+        )
+        return {str(record.id): (record.payload or {})["seq"] for record in records}
+
+    async def _current(self) -> Targets:
+        targets = await self._collections.targets()
+        if targets is None:
+            raise Unavailable("the index is gone from the Qdrant server; restart the nodes to have it built again")
+        return targets
+
+    async def _answer(self, step: Step) -> Any:
+        match step:
+            case Batch(queries):
+                requests = [rest_query(query) for query in queries]
+                answers = await self._client.query_batch_points(
+                    self._collections.alias, requests, consistency=self._consistency
+                )
+                return [{hit.id: hit.score for hit in answer.points} for answer in answers]
+            case Size(among):
+                return (await self._client.count(self._collections.alias, rest_filter(among), exact=False)).count
+            case Read(ids):
+                records: Sequence[Any] = await self._client.retrieve(
+                    self._collections.alias, ids, with_payload=["seq", MEMORY], consistency=self._consistency
+                )
+                return {id: (seq, memory) for id, seq, memory in _stored(records)}
+            case Newest(among, limit):
+                return _stored(await self._newest(among, limit))
+
+    async def _newest(self, among: Conditions, limit: int) -> Sequence[models.Record]:
+        records, _ = await self._client.scroll(
+            self._collections.alias,
+            scroll_filter=rest_filter(among),
+            limit=limit,
+            order_by=models.OrderBy(key="occurred_at", direction=models.Direction.DESC),
+            with_payload=["seq", MEMORY],
+            consistency=self._consistency,
+        )
+        return records
+
+    async def _count(self, among: Conditions, *, exact: bool) -> int:
+        if among.impossible:
+            return 0
+        async with self._reading():
+            return int((await self._client.count(self._collections.alias, rest_filter(among), exact=exact)).count)
+
+    async def _facet(self, field: str, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
+        among = conditions(filter)
+        if among.impossible:
+            return []
+        async with self._reading():
+            answer = await self._client.facet(
+                self._collections.alias,
+                field,
+                facet_filter=rest_filter(among),
+                limit=limit,
+                exact=True,
+                consistency=self._consistency,
+            )
+        return [(str(hit.value), hit.count) for hit in answer.hits]
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[None]:
+        with self._noted():
+            async with asyncio.timeout(_READ_WITHIN_S):
+                yield
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Whether the engine did its work is the index's state."""
+        if self._closed:
+            raise Unavailable("the index is closed")
+        try:
+            with _translated():
+                yield
+        except Unavailable:
+            self._state = "away"
+            raise
+        self._state = "ok"
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """The client's errors as ours."""
+    try:
+        yield
+    except TimeoutError as e:
+        raise Unavailable("Qdrant does not answer in time; try again") from e
+    except UnexpectedResponse as e:
+        if e.status_code in _FAULTS_OF_OURS:
+            raise Internal(f"Qdrant does not accept what was sent ({e.status_code} {e.reason_phrase})") from e
+        raise Unavailable(f"Qdrant does not serve at present ({e.status_code} {e.reason_phrase}); try again") from e
+    except ApiException as e:
+        raise Unavailable("Qdrant cannot be reached at present; try again") from e
+
+
+def _check_version(version: str) -> None:
+    major, minor, *_ = (*version.split("."), "0")
+    if major.isdigit() and minor.isdigit() and (int(major), int(minor)) < OLDEST_SERVER:
+        oldest = ".".join(map(str, OLDEST_SERVER))
+        raise Unavailable(f"the Qdrant server is {version}; {oldest} or later is needed")
+
+
+def _stored(records: Sequence[models.Record]) -> list[tuple[Any, int, bytes]]:
+    payloads = ((record.id, record.payload or {}) for record in records)
+    return [(id, payload["seq"], payload[MEMORY].encode()) for id, payload in payloads if MEMORY in payload]
+
+
+def _batched(prepared: Sequence[PointData]) -> Iterator[list[PointData]]:
+    """``prepared`` in requests that the server takes."""
+    some: list[PointData] = []
+    size = 0
+    for point in prepared:
+        bytes_ = len(point.payload.get(MEMORY, "")) + 10 * len(point.dense or ())
+        if some and (len(some) == _AT_ONCE or size + bytes_ > _BYTES_AT_ONCE):
+            yield some
+            some, size = [], 0
+        some.append(point)
+        size += bytes_
+    if some:
+        yield some
