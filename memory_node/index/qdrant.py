@@ -17,24 +17,19 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from afterwit.schemas import Internal, Invalid, LogEntry, Memory, Unavailable
 
+from ._collections import Collections, Targets
 from ._conditions import PURGED, Conditions, HasVector, conditions
 from ._points import DENSE, MEMORY, PointData, latest, points
+from ._rest import rest_filter, rest_query, upsert
 from ._search import Batch, Newest, Read, Size, Step, searching
 from .calibration import Calibration
 from .filters import IndexFilter
 from .index import Checksum, Facet, Hit, IndexQuery, checksum_of
-
-try:
-    from qdrant_client import AsyncQdrantClient, models
-    from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
-except ImportError as e:
-    raise Invalid("a Qdrant server needs the extra: pip install 'afterwit[server]'", field="AFTERWIT_QDRANT_URL") from e
-
-from ._collections import Collections, Targets
-from ._rest import rest_filter, rest_query, upsert
 
 OLDEST_SERVER: Final = (1, 19)
 """Older servers ignore the corpus of word statistics, so that scores would tell of pools that one may not read."""
