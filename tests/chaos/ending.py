@@ -15,6 +15,7 @@ from afterwit.bus.log import Log
 from tests.engines.agents import Refused, Reply
 from tests.engines.waiting import wait_until
 
+from .checker import UNDERSTOOD
 from .doors import Asking, NoAnswer
 from .history import Found, Version, is_whole
 from .load import GROUP, QUERY
@@ -75,8 +76,8 @@ async def _retrieved(asking: Asking, pool: str, tag: str) -> list[Reply]:
     while True:
         try:
             answer = await asking.ask("retrieve", **request)
-        except (Refused, NoAnswer):
-            if time.monotonic() > deadline:
+        except (Refused, NoAnswer) as e:
+            if time.monotonic() > deadline or (isinstance(e, Refused) and e.code not in UNDERSTOOD):
                 raise
             await asyncio.sleep(0.2)
         else:

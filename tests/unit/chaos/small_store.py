@@ -197,6 +197,7 @@ class _Scenario:
             began=self.tick(),
             ended=self.tick(),
             outcome=outcome,
+            code="stale" if outcome == "refused" else "",
             keyed=keyed,
             id=made.id if made else id,
             version=made.version if made else None,

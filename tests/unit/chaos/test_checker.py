@@ -56,3 +56,7 @@ def test_a_memory_made_of_two_is_not_whole() -> None:
     assert not is_whole("two", written("m", 1, "one"))
     assert not is_whole("one", written("m", 1, "one") | {"count": 2})
     assert not is_whole("one", None)
+
+
+def test_an_error_of_the_buss_own_is_a_fault() -> None:
+    assert {violation.rule for violation in check(History(refusals={"unavailable": 3, "internal": 1}))} == {"error"}
