@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,15 +36,17 @@ _SUBJECT: Final = "$SYS.REQ.USER.AUTH"
 _QUEUE: Final = "callout"
 _AT_ONCE: Final = 32
 _UNLIMITED: Final = -1
+_TOKENS: Final = "tokens"
+"""In place of a tag: connections whose token is not good any more."""
 
 _UNENDABLE_S: Final = 900.0
 """How long a connection lives at most where nobody can end it: that long may a revoked agent stay connected."""
 
 
 class Disconnect(Protocol):
-    """Ends an agent's connections, or those with a tag, as `connections.disconnect` does."""
+    """Ends an agent's connections, or some by their tags, as `connections.disconnect` does."""
 
-    async def __call__(self, agent: str, *, tag: str | None = None) -> int:
+    async def __call__(self, agent: str, *, tag: str | None = None, keep: Collection[str] = ()) -> int:
         """How many were ended."""
         ...
 
@@ -86,6 +88,7 @@ class AuthCallout:
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._answering = asyncio.TaskGroup()
         self._subscription: Subscription | None = None
+        self._closing = False
 
     async def __aenter__(self) -> Self:
         await self._answering.__aenter__()
@@ -93,7 +96,7 @@ class AuthCallout:
         for _ in range(2):  # nats-py's flush overtakes what still waits to be sent (2.16)
             await self._nc.flush()
         if self._disconnect is not None:
-            self._answering.create_task(self._catch_up(), name="auth callout: catch up")
+            self._answering.create_task(self._catch_up(self._disconnect), name="auth callout: catch up")
         return self
 
     async def __aexit__(
@@ -101,6 +104,7 @@ class AuthCallout:
     ) -> None:
         if self._subscription is not None and not self._nc.is_closed:
             await self._subscription.unsubscribe()
+        self._closing = True
         for _, timer in self._ends.values():
             timer.cancel()
         await self._answering.__aexit__(kind, error, trace)
@@ -130,7 +134,7 @@ class AuthCallout:
             return {"error": f"cannot judge now: {e}"}
         ends = {pool_tag(pool): grant.until for pool, grant in grants.items() if grant.until is not None}
         if proof.expires_at is not None:
-            ends[token_tag(proof.digest)] = proof.expires_at
+            ends[_TOKENS] = proof.expires_at
         allowed = names.permissions(proof.agent, (f"agent/{proof.agent}", *grants))
         claims: dict[str, Any] = {
             "sub": request.user_nkey,
@@ -156,30 +160,39 @@ class AuthCallout:
         return {"jwt": self._signer.sign(claims)}
 
     async def look_again(self, agent: str) -> None:
-        """Something was taken from ``agent``: end its connections in time that an ending token let in.
+        """``agent`` was revoked, or its tokens were changed: end what those let in that are not good any more.
+
+        Now, and when the next of them ends.
 
         Raises:
-            Unavailable, TimedOut: the register cannot be read.
+            Unavailable, TimedOut: the register cannot be read, or NATS did not answer: connections may live on.
         """
+        if self._disconnect is None:
+            return
         record = await self._agents.get(agent)
         if record is not None:
-            self._end_with_tokens(record)
+            await self._end_without_token(record, self._disconnect)
 
-    async def _catch_up(self) -> None:
-        """Learn of ends that were set before this process could be told."""
+    async def _catch_up(self, disconnect: Disconnect) -> None:
+        """Learn of what was changed before this process could be told."""
         try:
             for record in await self._agents.list():
-                self._end_with_tokens(record)
+                if record.revoked_at is not None or len(record.tokens) > 1 or _rotated(record):
+                    await self._end_without_token(record, disconnect)
         except AfterwitError as e:
-            log.warning("ends of tokens are not known, connections may outlive them: %s", e)
+            log.warning("connections may outlive their tokens, their ends are not known: %s", e)
 
-    def _end_with_tokens(self, record: AgentRecord) -> None:
-        for token in record.tokens:
-            if token.expires_at is not None:
-                self._end_at(token.expires_at, record.name, token_tag(token.sha256))
+    async def _end_without_token(self, record: AgentRecord, disconnect: Disconnect) -> None:
+        now = self._now()
+        tokens = () if record.revoked_at is not None else record.tokens
+        for token in tokens:
+            if token.expires_at is not None and token.expires_at > now:
+                self._end_at(token.expires_at, record.name, _TOKENS)
+        good = [token for token in tokens if token.expires_at is None or token.expires_at > now]
+        await disconnect(record.name, keep=frozenset(token_tag(token.sha256) for token in good))
 
     def _end_at(self, end: datetime, agent: str, tag: str) -> None:
-        if self._disconnect is None:
+        if self._disconnect is None or self._closing:
             return
         key = (agent, tag)
         if key in self._ends:
@@ -195,9 +208,12 @@ class AuthCallout:
         del self._ends[key]
         self._answering.create_task(self._end(*key, disconnect), name="auth callout: end")
 
-    async def _end(self, agent: str, tag: str, disconnect: Disconnect) -> None:
+    async def _end(self, agent: str, what: str, disconnect: Disconnect) -> None:
         try:
-            await disconnect(agent, tag=tag)
+            if what == _TOKENS:
+                await self.look_again(agent)
+            else:
+                await disconnect(agent, tag=what)
         except AfterwitError as e:
             log.warning("connections of %s could not be ended, NATS will do it: %s", agent, e)
 
@@ -208,6 +224,10 @@ class AuthCallout:
             "nats": {"type": "authorization_response", "version": 2, **decision},
         }
         return self._signer.sign(claims).encode()
+
+
+def _rotated(record: AgentRecord) -> bool:
+    return any(token.created_at > record.created_at for token in record.tokens)
 
 
 class CalloutSecret(msgspec.Struct, frozen=True, kw_only=True):

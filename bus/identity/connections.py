@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -44,10 +44,11 @@ class _Connection(msgspec.Struct, frozen=True):
     account: str = ""
     authorized_user: str = ""
 
-    def concerns(self, agent: str, tag: str | None) -> bool:
-        """Whether it is ``agent``'s, and marked with ``tag`` if there is one."""
+    def concerns(self, agent: str, tag: str | None, keep: Collection[str]) -> bool:
+        """Whether it is ``agent``'s, marked with ``tag`` if there is one, and with nothing of ``keep``."""
         name, *tags = self.authorized_user.split(_BETWEEN)
-        return self.account == names.AGENTS_ACCOUNT and name == agent and (tag is None or tag in tags)
+        ours = self.account == names.AGENTS_ACCOUNT and name == agent
+        return ours and (tag is None or tag in tags) and not any(mark in keep for mark in tags)
 
 
 class _Connections(msgspec.Struct, frozen=True):
@@ -84,11 +85,11 @@ def token_tag(digest: str) -> str:
     return f"token:{digest[:32]}"
 
 
-async def disconnect(nc_sys: Client, agent: str, *, tag: str | None = None) -> int:
+async def disconnect(nc_sys: Client, agent: str, *, tag: str | None = None, keep: Collection[str] = ()) -> int:
     """End all NATS connections of ``agent`` on all servers, and give their number. Takes a few milliseconds.
 
-    With a ``tag``, only those that the callout marked so: `pool_tag`, `token_tag`. Whoever can make an agent lose
-    something can so never cut off more than what concerns it.
+    With a ``tag``, only those that the callout marked so (`pool_tag`, `token_tag`), and none that it marked with one of
+    ``keep``. Whoever can make an agent lose something can so never cut off more than what concerns it.
 
     Call it after a revocation was written. A connection that was about to be let in at that moment, with what was
     true before, is waited for (up to `_TIMEOUT_S`) and ended as well; one that begins later is judged by what
@@ -113,7 +114,7 @@ async def disconnect(nc_sys: Client, agent: str, *, tag: str | None = None) -> i
                     continue
                 if not connection.account:
                     undecided.add(place)
-                elif connection.concerns(agent, tag):
+                elif connection.concerns(agent, tag, keep):
                     kicked.add(place)
         for place in kicked:
             ended += await _kick(nc_sys, place)

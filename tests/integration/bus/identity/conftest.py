@@ -18,7 +18,7 @@ from nats.aio.client import Client
 
 from afterwit.bus import names
 from afterwit.bus.connection import Credentials, connect
-from afterwit.bus.identity import Agents, PoolRegistry, disconnect, serve_callout
+from afterwit.bus.identity import Agents, AuthCallout, PoolRegistry, disconnect, serve_callout
 from afterwit.bus.streams import ensure_streams
 from afterwit.deploy.engines.nats import NatsCredentials, make_credentials, nats_config
 from tests.engines.nats_server import NatsServer
@@ -104,15 +104,15 @@ async def system(bus: Bus) -> AsyncIterator[Client]:
 
 
 @pytest_asyncio.fixture
-async def callout(bus: Bus, agents: Agents, pools: PoolRegistry, system: Client) -> AsyncIterator[None]:
+async def callout(bus: Bus, agents: Agents, pools: PoolRegistry, system: Client) -> AsyncIterator[AuthCallout]:
     """Agents can connect."""
     end = partial(disconnect, system)
-    async with serve_callout(bus.server.url, bus.secrets / "callout.json", agents, pools, disconnect=end):
-        yield
+    async with serve_callout(bus.server.url, bus.secrets / "callout.json", agents, pools, disconnect=end) as serving:
+        yield serving
 
 
 @pytest_asyncio.fixture
-async def connect_agent(bus: Bus, callout: None) -> AsyncIterator[Connecting]:
+async def connect_agent(bus: Bus, callout: AuthCallout) -> AsyncIterator[Connecting]:
     """Connects with a token as the contract tells services to."""
     async with AsyncExitStack() as stack:
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import nats
 import pytest
@@ -14,7 +15,7 @@ from nats.errors import Error, NoRespondersError
 
 from afterwit.bus import names
 from afterwit.bus.connection import Credentials, connect
-from afterwit.bus.identity import Agents, PoolRegistry, new_token
+from afterwit.bus.identity import Agents, AuthCallout, PoolRegistry, disconnect, new_token, serve_callout
 from afterwit.schemas import Unauthenticated
 from tests.engines.waiting import wait_until
 
@@ -69,8 +70,15 @@ async def test_an_agent_ingests_with_an_acknowledgement(node: Client, alice: Age
     assert stored.subject == names.ingest("alice", TEAM)
 
 
-@pytest.mark.parametrize("subject", ["afterwit.v1.rejected.alice", "afterwit.v1.changed.agent.alice.>",
-                                     "afterwit.v1.changed.shared.team.>", "afterwit.v1.changed.shared.team.semantic.*"])
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "afterwit.v1.rejected.alice",
+        "afterwit.v1.changed.agent.alice.>",
+        "afterwit.v1.changed.shared.team.>",
+        "afterwit.v1.changed.shared.team.semantic.*",
+    ],
+)
 async def test_an_agent_hears_what_is_for_it(node: Client, alice: Agent, subject: str) -> None:
     heard = await alice.nc.subscribe(subject)
     await settled(alice.nc)
@@ -196,6 +204,50 @@ async def test_a_connection_ends_with_its_token(agents: Agents, connect_agent: C
     await wait_until(lambda: old.refusals() >= 2, description="the old token is refused")
     assert old.reconnects == 0
     assert new.reconnects == 0
+
+
+async def test_a_connection_that_began_before_a_rotation_ends_with_the_old_token(
+    agents: Agents, callout: AuthCallout, connect_agent: Connecting
+) -> None:
+    old = await connect_agent(await agents.add("alice"), "alice")
+    new = await connect_agent(await agents.rotate("alice", grace_s=1), "alice")
+    await callout.look_again("alice")
+    await callout.look_again("nobody")
+    assert old.nc.is_connected
+    await wait_until(lambda: old.refusals() >= 2, description="the old token is refused")
+    assert new.reconnects == 0
+
+
+async def test_a_node_that_comes_later_ends_what_has_outlived_its_token(
+    bus: Bus, agents: Agents, pools: PoolRegistry, system: Client, connect_agent: Connecting
+) -> None:
+    old = await connect_agent(await agents.add("alice"), "alice")
+    new = await connect_agent(await agents.rotate("alice", grace_s=0), "alice")
+    await settled(old.nc)  # nobody has been told
+    end = partial(disconnect, system)
+    async with serve_callout(bus.server.url, bus.secrets / "callout.json", agents, pools, disconnect=end):
+        await wait_until(lambda: old.refusals() >= 2, description="the old token is refused")
+    assert new.reconnects == 0
+
+
+async def test_who_cannot_end_connections_lets_in_for_a_while_only(
+    bus: Bus, agents: Agents, pools: PoolRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afterwit.bus.identity.callout._UNENDABLE_S", 1.0)
+    token = await agents.add("alice")
+    ended = asyncio.Event()
+
+    async def on_disconnect() -> None:
+        ended.set()
+
+    async with serve_callout(bus.server.url, bus.secrets / "callout.json", agents, pools):
+        nc = await nats.connect(
+            bus.server.url, token=token, inbox_prefix=names.inbox("alice"), disconnected_cb=on_disconnect
+        )
+        try:
+            await asyncio.wait_for(ended.wait(), 10)
+        finally:
+            await nc.close()
 
 
 async def test_the_gateway_may_do_its_work_and_no_more(bus: Bus, node: Client, agents: Agents) -> None:

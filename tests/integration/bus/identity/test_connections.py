@@ -8,7 +8,8 @@ import pytest
 from nats.aio.client import Client
 
 from afterwit.bus import names
-from afterwit.bus.identity import Agents, PoolRegistry, disconnect
+from afterwit.bus.identity import Agents, PoolRegistry, digest, disconnect
+from afterwit.bus.identity.connections import pool_tag, token_tag
 from afterwit.schemas import Unavailable
 from tests.engines.waiting import wait_until
 
@@ -45,6 +46,23 @@ async def test_what_was_revoked_is_gone_from_running_connections(
     assert [subscription.pending_msgs for subscription in heard] == [0, 0, 0]
     assert bystander.reconnects == 0
     assert bystander.errors == []
+
+
+async def test_only_those_connections_end_that_a_tag_is_about(
+    system: Client, agents: Agents, pools: PoolRegistry, connect_agent: Connecting
+) -> None:
+    """Else whoever owns a pool could cut off anybody, by letting it in and throwing it out."""
+    token = await agents.add("alice")
+    before = await connect_agent(token, "alice")
+    await pools.create(TEAM, "", by="bob")
+    await pools.grant(TEAM, "alice", "reader", until=None, by="bob")
+    after = await connect_agent(token, "alice")
+    await pools.revoke(TEAM, "alice", by="bob")
+    assert await disconnect(system, "alice", tag=pool_tag("shared/tea")) == 0
+    assert await disconnect(system, "alice", tag=pool_tag(TEAM)) == 1
+    await wait_until(lambda: after.reconnects, description="the one that could hear the pool comes back")
+    assert before.reconnects == 0
+    assert await disconnect(system, "alice", tag=token_tag(digest(token))) == 2
 
 
 async def test_a_revoked_agent_does_not_come_back(system: Client, agents: Agents, connect_agent: Connecting) -> None:
