@@ -137,11 +137,11 @@ async def stir(hidden: Hidden, markers: Markers, pools: tuple[str, ...] | None =
 
 
 async def gone(agent: Agent, pool: str) -> None:
-    """Wait until ``pool`` is not there for ``agent``."""
+    """Wait until ``pool`` is not there for ``agent``. Asked over MCP: what NATS has under way ends with the connection."""
 
     async def refused() -> bool:
         try:
-            await agent.ask("health", pool=pool)
+            await agent.tool("memory_changes", pools=[pool])
         except Refused as e:
             return e.code == "not_found"
         return False

@@ -63,6 +63,7 @@ async def test_only_those_connections_end_that_a_tag_is_about(
     await wait_until(lambda: after.reconnects, description="the one that could hear the pool comes back")
     assert before.reconnects == 0
     assert await disconnect(system, "alice", tag=token_tag(digest(token))) == 2
+    await wait_until(lambda: (before.reconnects, after.reconnects) == (1, 2), description="both come back")
 
 
 async def test_a_revoked_agent_does_not_come_back(system: Client, agents: Agents, connect_agent: Connecting) -> None:

@@ -1,0 +1,114 @@
+"""Quotas, fairness and permission at the time when an ingested item is stored. The engines are doubles."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from afterwit.bus import names
+from afterwit.memory_node import ingest
+from afterwit.memory_node.ingest import IngestWorker
+from afterwit.memory_node.quota import Limits, Quotas
+from afterwit.schemas import StoreReply
+
+
+@dataclass
+class Message:
+    """One message of the stream, and what became of it."""
+
+    agent: str
+    seq: int
+    delivered: int = 1
+    acked: bool = False
+    delays: list[float] = field(default_factory=list)
+    headers: None = None
+
+    @property
+    def subject(self) -> str:
+        return names.ingest(self.agent, f"agent/{self.agent}")
+
+    @property
+    def data(self) -> bytes:
+        return json.dumps({"content": f"{self.agent} {self.seq}"}).encode()
+
+    @property
+    def metadata(self) -> Any:
+        return SimpleNamespace(sequence=SimpleNamespace(stream=self.seq), num_delivered=self.delivered)
+
+    async def ack(self) -> None:
+        self.acked = True
+
+    async def nak(self, delay: float) -> None:
+        self.delays.append(delay)
+
+
+class World:
+    """Everything around the worker. ``stored`` is who had how many items stored, in order."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.now = 0.0
+        self.revoked_agents: set[str] = set()
+        self.stored: list[tuple[str, int]] = []
+        self.buried: list[str] = []
+        self.told: list[str] = []
+        quotas = Quotas(limits or Limits(), lambda: self.now)
+        self.worker = IngestWorker(cast("Any", self), cast("Any", self), cast("Any", self), cast("Any", self), quotas)
+
+    async def revoked(self, agent: str) -> bool:
+        return agent in self.revoked_agents
+
+    async def store_ingested(self, agent: str, items: list[Any]) -> list[Any]:
+        self.stored.append((agent, len(items)))
+        return [StoreReply(memory=cast("Any", None), created=True) for _ in items]
+
+    async def bury(self, what: str, subject: str, data: bytes, reason: str, headers: Any = None) -> None:
+        self.buried.append(reason)
+
+    async def publish(self, subject: str, data: bytes) -> None:
+        self.told.append(subject)
+
+
+async def test_whoever_brings_little_goes_first() -> None:
+    world = World()
+    await world.worker.handle([cast("Any", Message("alice", n)) for n in range(60)] + [cast("Any", Message("bob", 99))])
+    assert world.stored == [("bob", 1), ("alice", 60)]
+
+
+async def test_what_is_over_quota_comes_again_when_its_turn_is() -> None:
+    world = World(Limits(items=10, burst_s=0.5))
+    messages = [Message("alice", n) for n in range(10)]
+    other = Message("bob", 100)
+    await world.worker.handle(cast("Any", [*messages, other]))
+    parked = [message for message in messages if message.delays]
+    assert [message.seq for message in parked] == [6, 7, 8, 9]
+    assert [delay for message in parked for delay in message.delays] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert not any(message.acked for message in parked)
+    assert other.acked
+    await world.worker.handle(cast("Any", parked))
+    assert all(message.acked for message in messages)
+    assert [len(message.delays) for message in parked] == [1, 1, 1, 1]
+    assert world.buried == []
+
+
+async def test_when_too_many_wait_the_rest_is_stored_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "MOST_PARKED", 3)
+    world = World(Limits(items=1, burst_s=1))
+    messages = [Message("alice", n) for n in range(10)]
+    await world.worker.handle(cast("Any", messages))
+    assert sum(bool(message.delays) for message in messages) == 3
+    assert sum(message.acked for message in messages) == 7
+
+
+async def test_items_of_a_revoked_agent_are_refused() -> None:
+    world = World()
+    world.revoked_agents.add("alice")
+    messages = [Message("alice", 1), Message("bob", 2)]
+    await world.worker.handle(cast("Any", messages))
+    assert world.stored == [("bob", 1)]
+    assert all(message.acked for message in messages)
+    assert world.buried == ["unauthenticated: the agent alice was revoked"]
+    assert world.told == [names.rejected("alice")]
