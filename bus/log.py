@@ -129,6 +129,13 @@ class Log:
         async for record in self._read(max(from_seq, 1) - 1, names.LOG_SUBJECTS):
             yield record
 
+    async def newest(self, limit: int) -> list[LogRecord]:
+        """About the ``limit`` newest entries of all pools, oldest first."""
+        last = await self._current.last(names.LOG_SUBJECTS)
+        if last is None:
+            return []
+        return [record async for record in self._read(max(last.seq - limit, 0), names.LOG_SUBJECTS)]
+
     async def page(self, after: int, pool: str, limit: int) -> tuple[list[LogRecord], int]:
         """Up to ``limit`` entries of a pool after ``after``, oldest first, and the sequence to go on from."""
         found = await self._any_replica.batch(after, names.log_of_pool(pool), limit=limit)

@@ -47,6 +47,7 @@ from .operations.reading import Reading
 from .operations.retrieving import Retrieving
 from .operations.storing import Storing
 from .quota import Quotas
+from .retrieval.finding import Finding
 from .revocation import Revocation
 from .settings import NodeSettings
 from .visibility import SeqWaiter, Visibility
@@ -101,7 +102,7 @@ async def running(
         retrieving = Retrieving(
             access=access,
             embeddings=embeddings,
-            index=index,
+            finding=Finding(index, log),
             usage=UsageLog(nc, js),
             waiter=SeqWaiter(log, index, visibility),
             clock=clock,

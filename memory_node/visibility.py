@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..bus.log import Log
-from ..schemas import Notice
+from ..schemas import Notice, Unavailable
 from .index import Index
 
 
@@ -81,6 +81,9 @@ class SeqWaiter:
             return False
         id = record.entry.memory.id
         with self._visibility.watch(id) as watch:
-            if (await self._index.seqs([id])).get(id, 0) >= seq:
-                return True
+            try:
+                if (await self._index.seqs([id])).get(id, 0) >= seq:
+                    return True
+            except Unavailable:  # nothing can be found now; whoever asks goes on without
+                return False
             return await watch.reached(seq, timeout_s)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,6 +22,8 @@ from .inference import EmbeddingClient, Priority
 from .visibility import Visibility, Watch
 
 logger = logging.getLogger(__name__)
+
+_AWAY_WITHIN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class WritePath:
             ]
             if not wait:
                 return memories
-            deadline = asyncio.get_running_loop().time() + self._visible_within_s
+            deadline = self._deadline()
             # One after the other, in this task: they are watched already, and one store goes on the moment it is woken.
             return [
                 memory if isinstance(memory, Exception) else await self._visible(memory, watch, deadline)
@@ -108,19 +111,33 @@ class WritePath:
     async def ensure_visible(self, memory: Memory) -> Memory:
         """Wait for a memory that somebody else appended, for a caller who repeats that store."""
         with self._visibility.watch(memory.id) as watch:
-            if memory.seq is not None and (await self._index.seqs([memory.id])).get(memory.id, 0) >= memory.seq:
+            if await self._is_indexed(memory):
                 return memory
-            return await self._visible(memory, watch, asyncio.get_running_loop().time() + self._visible_within_s)
+            return await self._visible(memory, watch, self._deadline())
+
+    def _deadline(self) -> float:
+        """Until when (loop time) a writer is kept waiting; not long where the index is known to be away."""
+        within = self._visible_within_s if self._index.state == "ok" else min(self._visible_within_s, _AWAY_WITHIN_S)
+        return asyncio.get_running_loop().time() + within
 
     async def _visible(self, memory: Memory, watch: Watch, deadline: float) -> Memory:
         """``memory``, once it can be found; without its ``seq`` if it cannot at ``deadline`` (loop time)."""
         assert memory.seq is not None
         if await watch.reached(memory.seq, max(0.0, deadline - asyncio.get_running_loop().time())):
             return memory
-        if (await self._index.seqs([memory.id])).get(memory.id, 0) >= memory.seq:
+        if await self._is_indexed(memory):
             return memory
-        logger.warning("memory %s is in the log but not yet visible after %.0f s", memory.id, self._visible_within_s)
+        logger.warning("memory %s is in the log and not visible in time", memory.id)
         return replace(memory, seq=None)
+
+    async def _is_indexed(self, memory: Memory) -> bool:
+        """Whether the index has it; one that is away has nothing, and what is in the log is safe all the same."""
+        try:
+            indexed = (await self._index.seqs([memory.id])).get(memory.id, 0)
+        except Unavailable as e:
+            logger.warning("it cannot be seen whether memory %s is visible: %s", memory.id, e)
+            return False
+        return memory.seq is not None and indexed >= memory.seq
 
     async def _embedded(self, drafts: Sequence[Draft], priority: Priority) -> list[Embedding | None]:
         """The drafts' embeddings; without one where inference is away: such a memory is found by its words."""

@@ -3,11 +3,13 @@
 from .analysis import language, sparse_document, sparse_query, terms
 from .calibration import Calibration
 from .edge import EdgeIndex
+from .entries import search_entries
 from .filters import IndexFilter
 from .index import Facet, Hit, Index, IndexQuery
 from .recipe import RECIPE, embedded_text, embedding, raw_vector
 
 __all__ = [
     "RECIPE", "Calibration", "EdgeIndex", "Facet", "Hit", "Index", "IndexFilter", "IndexQuery", "embedded_text",
-    "embedding", "language", "raw_vector", "sparse_document", "sparse_query", "terms",
+    "embedding", "language", "raw_vector", "search_entries", "sparse_document", "sparse_query",
+    "terms",
 ]  # fmt: skip

@@ -17,9 +17,10 @@ from ...bus.usage import UsageLog, UsageRecord
 from ...schemas import Feedback, FeedbackReply, NotFound, Retrieve, RetrieveReply, Unavailable
 from ..access import Access
 from ..ids import new_id
-from ..index import Index, IndexQuery
+from ..index import IndexQuery
 from ..inference import EmbeddingClient, Priority
 from ..retrieval import pack, profile_named
+from ..retrieval.finding import Finding
 from ..visibility import SeqWaiter
 from .selecting import index_filter
 
@@ -37,14 +38,14 @@ class Retrieving:
         *,
         access: Access,
         embeddings: EmbeddingClient,
-        index: Index,
+        finding: Finding,
         usage: UsageLog,
         waiter: SeqWaiter,
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
         self._embeddings = embeddings
-        self._index = index
+        self._finding = finding
         self._usage = usage
         self._waiter = waiter
         self._clock = clock
@@ -61,7 +62,9 @@ class Retrieving:
             index_filter(self._access, caller.agent, request, now), self._query_vector(request.query, degraded)
         )
         limit = max(_CANDIDATES, 2 * request.top_k)
-        hits = await self._index.search(IndexQuery(text=request.query, vector=vector, filter=where, limit=limit))
+        hits = await self._finding.candidates(
+            IndexQuery(text=request.query, vector=vector, filter=where, limit=limit), degraded
+        )
         # Embedding the query and waiting for a place in the log take time, in which access may have ended.
         still = await self._access.still(caller.agent)
         hits = [hit for hit in hits if hit.memory.pool in still]
