@@ -19,6 +19,7 @@ from .ledger import Ledger, Reader
 GROUP: Final = 40
 """So many memories share a tag, by which they are found together in the end."""
 QUERY: Final = "reading"
+"""A word that all contents hold, so that what is filtered by tag is found whatever its vector."""
 _WORDS: Final = ("tide", "pump", "valve", "silo", "gate", "crane", "潮", "泵", "阀", "reading", "水位", "夜班")
 _GIVES_UP: Final = 0.1
 """How likely a writer is not to try again: then what was not acknowledged may be there whole, or not at all."""
@@ -122,7 +123,7 @@ class Worker:
     def memory(self, mark: str, count: int) -> dict[str, Any]:
         """What a new version holds: now and then something long."""
         length = self.chance.choice((5, 20, 60, 60, 200, 3000) if self.chance.random() < 0.1 else (5, 20, 40))
-        content = f"{mark} {count} " + " ".join(self.chance.choices(_WORDS, k=length))
+        content = f"{QUERY} {mark} {count} " + " ".join(self.chance.choices(_WORDS, k=length))
         return {"content": content, "data": written(mark, count, content)}
 
 
