@@ -26,6 +26,7 @@ DEAD: Final = "AFTERWIT_DEAD"
 
 AGENTS: Final = "AFTERWIT_AGENTS"
 POOLS: Final = "AFTERWIT_POOLS"
+USEFULNESS: Final = "AFTERWIT_USEFULNESS"
 
 APP_ACCOUNT: Final = "APP"
 """The NATS account of the parts (nodes, gateways, operators). It alone has JetStream."""

@@ -64,6 +64,7 @@ STREAMS: Final = (
     _limits(names.DEAD, names.DEAD_SUBJECTS, discard=api.DiscardPolicy.OLD),
     _bucket(names.AGENTS),
     _bucket(names.POOLS),
+    _bucket(names.USEFULNESS),
 )
 
 

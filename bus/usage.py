@@ -13,12 +13,14 @@ from nats.js.errors import APIError, NotFoundError
 
 from ..schemas import Invalid, Unavailable, UsedItem, codec
 from . import names
+from .usefulness import Counts, Usefulness
 
 
 class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One retrieval, by its agent, with the ids it brought (best first) and, once there is any, the feedback.
 
-    It does not hold what was asked: a question may quote a memory that is purged later, or was purged before.
+    ``why``, ``signals`` and ``scores`` go with ``ids``; ``stages`` are milliseconds. It does not hold what was asked: a
+    question may quote a memory that is purged later, or was purged before.
     """
 
     retrieval_id: str
@@ -29,14 +31,25 @@ class UsageRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     took_ms: float
     at: datetime
     feedback: tuple[UsedItem, ...] = ()
+    why: tuple[str, ...] = ()
+    signals: tuple[dict[str, float], ...] = ()
+    stages: dict[str, float] = {}
+    candidates: int = 0
+    no_answer: bool = False
+    degraded: tuple[str, ...] = ()
 
 
 class UsageLog:
     """Writes and reads usage records. The stream keeps every version of one; the latest has all feedback."""
 
-    def __init__(self, nc: Client, js: JetStreamContext) -> None:
+    def __init__(self, nc: Client, js: JetStreamContext, learnt: Usefulness) -> None:
         self._nc = nc
         self._js = js
+        self._learnt = learnt
+
+    def usefulness(self, id: str) -> float:
+        """How useful the memory ``id`` has been where it was retrieved, 0…1; 0.5 if nobody said anything."""
+        return self._learnt.of(id)
 
     async def record(self, record: UsageRecord) -> None:
         """Keep ``record``. Nobody waits for the stream: a retrieval is not held up by its record."""
@@ -67,6 +80,8 @@ class UsageLog:
     async def feedback(self, record: UsageRecord, used: Sequence[UsedItem]) -> int:
         """Add to the feedback of ``record``; what was said last about a memory counts. Answers how many were added.
 
+        The memories' usefulness learns of it.
+
         Raises:
             Invalid: a memory was not among the retrieved ones.
             Unavailable: the stream does not take it now.
@@ -85,4 +100,17 @@ class UsageLog:
             )
         except (APIError, NatsError) as e:
             raise Unavailable(f"the feedback could not be kept: {e}") from e
+        await self._learnt.count(_changes(record.feedback, used))
         return len(used)
+
+
+def _changes(before: Sequence[UsedItem], used: Sequence[UsedItem]) -> dict[str, Counts]:
+    """What feedback changes: the last word about a memory counts, so the one before is taken back."""
+    known = {item.id: item.effect for item in before}
+    changes = {}
+    for item in {item.id: item for item in used}.values():
+        helped = (item.effect == "helped") - (known.get(item.id) == "helped")
+        misled = (item.effect == "misled") - (known.get(item.id) == "misled")
+        if helped or misled:
+            changes[item.id] = Counts(helped, misled)
+    return changes

@@ -13,47 +13,21 @@ from typing import Final
 from nats.aio.msg import Msg
 
 from ..bus.dead_letters import DeadLetters
-from ..bus.log import Log, record_of
-from ..bus.notices import Notices
+from ..bus.log import record_of
+from ..bus.notices import Notices, notice_of
 from ..schemas import AfterwitError, LogEntry, Notice, Unavailable
+from .erasing import Erasing
 from .index import Index
 from .window import Window
 
 logger = logging.getLogger(__name__)
 
 MAX_DELIVERIES: Final = 8
-"""A single entry that fails so often, for another reason than an engine that is away, is given up."""
-
-
-async def fill(index: Index, log: Log, *, batch: int = 256) -> int:
-    """Put the whole log into a new index, oldest first; answers how many entries. Nobody is told: nothing changed."""
-    count = 0
-    entries: list[LogEntry] = []
-    async for record in log.replay():
-        entries.append(record.entry)
-        if len(entries) == batch:
-            await index.put(entries)
-            count += len(entries)
-            entries = []
-    await index.put(entries)
-    return count + len(entries)
-
-
-def notice_of(entry: LogEntry) -> Notice:
-    """The notice of a log entry (with its ``seq`` set)."""
-    memory = entry.memory
-    assert memory.seq is not None
-    return Notice(
-        uri=memory.uri,
-        pool=memory.pool,
-        tier=memory.tier,
-        id=memory.id,
-        version=memory.version,
-        seq=memory.seq,
-        change=entry.change,
-        actor=entry.actor,
-        at=memory.updated_at,
-    )
+"""An entry that fails so often, for another reason than an engine that is away, is given up."""
+_AWAY_AFTER: Final = 3
+"""So many in a row that fail because the engine is away: it is, and the rest need not be tried."""
+_DELAY_S: Final = 0.25
+_LONGEST_DELAY_S: Final = 10.0
 
 
 class Indexer:
@@ -65,6 +39,7 @@ class Indexer:
         window: Window,
         notices: Notices,
         dead: DeadLetters,
+        erasing: Erasing,
         *,
         on_visible: Callable[[Notice], None] = lambda _: None,
     ) -> None:
@@ -72,6 +47,9 @@ class Indexer:
         self._window = window
         self._notices = notices
         self._dead = dead
+        self._erasing = erasing
+        self._succeeded = 0
+        self._first_failures: dict[int, int] = {}  # how many had succeeded when an entry first failed
         self._on_visible = on_visible
 
     async def handle(self, messages: list[Msg]) -> None:
@@ -80,26 +58,61 @@ class Indexer:
         if not entries:
             return
         try:
-            await self.make_visible([entry for _, entry in entries])
-        except Unavailable:
-            raise  # the engine is away: nothing is wrong with the entries
-        except AfterwitError as e:
-            if len(entries) > 1:  # find out which entry it was
-                for message, _ in entries:
-                    await self.handle([message])
-                return
-            ((message, _),) = entries
-            if message.metadata.num_delivered < MAX_DELIVERIES:
-                raise
-            await self._bury(message, str(e))
-            return
-        for message, _ in entries:
-            await message.ack()
+            await self._settle(entries)
+        except Exception as e:  # noqa: BLE001  # the root of this work: it may be one entry's fault alone
+            if len(entries) == 1:
+                await self._failed(entries[0][0], e)
+            else:
+                await self._settle_each(entries)
 
     async def make_visible(self, entries: Sequence[LogEntry]) -> None:
-        """Index, put into windows, publish the notices."""
+        """Index, put into windows, publish the notices; of a tombstone only the first two."""
+        await self._put(entries)
+        await self._tell([entry for entry in entries if entry.change != "purged"])
+
+    async def _settle(self, entries: Sequence[tuple[Msg, LogEntry]]) -> None:
+        await self.make_visible([entry for _, entry in entries])
+        self._succeeded += len(entries)
+        for message, entry in entries:
+            self._first_failures.pop(message.metadata.sequence.stream, None)
+            if entry.change == "purged":
+                self._erasing.take(message, entry)
+            else:
+                await message.ack()
+
+    async def _settle_each(self, entries: Sequence[tuple[Msg, LogEntry]]) -> None:
+        """One by one, so that one that cannot be indexed holds up none behind it."""
+        away = 0
+        for message, entry in entries:
+            try:
+                await self._settle([(message, entry)])
+                away = 0
+            except Exception as e:  # as in `handle`
+                away = away + 1 if isinstance(e, Unavailable) else 0
+                if away == _AWAY_AFTER:
+                    raise
+                await self._failed(message, e)
+
+    async def _failed(self, message: Msg, error: Exception) -> None:
+        """Try again later; give up what fails again and again while others succeed.
+
+        An engine that refuses an entry is told from one that is away, or full, by what became of the others.
+        """
+        delivery = message.metadata
+        before = self._first_failures.setdefault(delivery.sequence.stream, self._succeeded)
+        others_succeed = self._succeeded > before
+        if delivery.num_delivered >= MAX_DELIVERIES and (others_succeed or not isinstance(error, Unavailable)):
+            self._first_failures.pop(delivery.sequence.stream)
+            await self._bury(message, f"{type(error).__name__}: {error}")
+            return
+        logger.warning("log entry %d is not indexed and comes again: %s", delivery.sequence.stream, error)
+        await message.nak(delay=min(_DELAY_S * delivery.num_delivered, _LONGEST_DELAY_S))
+
+    async def _put(self, entries: Sequence[LogEntry]) -> None:
         await self._index.put(entries)
         await self._window.put(entries)  # in this order: see `ValkeyWindow`
+
+    async def _tell(self, entries: Sequence[LogEntry]) -> None:
         notices = [notice_of(entry) for entry in sorted(entries, key=lambda e: e.memory.seq or 0)]
         # Whoever waits for its write on this node need not wait until the notice has been round the bus. It goes on
         # when the loop comes to it, so the notice is sent before its answer: from here, and so in the server.

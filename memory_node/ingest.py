@@ -44,6 +44,9 @@ class IngestWorker:
         """Store a batch, by agent; ack what is in the log, refuse what never will be."""
         by_agent: dict[str, list[tuple[Msg, Item]]] = {}
         for message in messages:
+            if message.subject == names.INGEST_FILLER:
+                await message.ack()
+                continue
             try:
                 agent, item = _parsed(message)
             except AfterwitError as e:

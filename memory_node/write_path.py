@@ -6,6 +6,7 @@ Indexing is not done here. The log is the truth, and indexers take it from there
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,10 +16,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..bus.log import Log
-from ..schemas import Embedding, LogEntry, Memory, Unavailable
+from ..schemas import Embedding, LogEntry, Memory, TurnBefore, Unavailable
 from ..schemas.words import Change
-from .index import Index, embedded_text, embedding
+from .index import Index, embedded_text, embedding, recipe, turn_before
 from .inference import EmbeddingClient, Priority
+from .turns import Turns
 from .visibility import Visibility, Watch
 
 logger = logging.getLogger(__name__)
@@ -28,7 +30,10 @@ _AWAY_WITHIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A version that is about to be appended. ``expected_seq`` is its predecessor's place in the log, 0 for none."""
+    """A version that is about to be appended. ``expected_seq`` is its predecessor's place in the log, 0 for none.
+
+    A later version hands on its predecessor's ``before``, and its ``embedding`` if that still fits.
+    """
 
     memory: Memory
     change: Change
@@ -37,16 +42,18 @@ class Draft:
     reason: str | None = None
     request_digest: str | None = None
     embedding: Embedding | None = None
+    before: TurnBefore | None = None
 
-    def entry(self, vector: Embedding | None) -> LogEntry:
+    def entry(self) -> LogEntry:
         """The log entry of this draft."""
         return LogEntry(
             memory=self.memory,
             change=self.change,
             actor=self.actor,
             reason=self.reason,
-            embedding=vector,
+            embedding=self.embedding,
             request_digest=self.request_digest,
+            before=self.before,
         )
 
 
@@ -67,6 +74,12 @@ class WritePath:
         self._index = index
         self._visibility = visibility
         self._visible_within_s = visible_within_s
+        self._turns = Turns(index)
+
+    @property
+    def turns(self) -> Turns:
+        """What it knows of conversations."""
+        return self._turns
 
     async def write(
         self, drafts: Sequence[Draft], *, priority: Priority, wait: bool = True
@@ -77,12 +90,10 @@ class WritePath:
         in time (the index is away: it will catch up); or the exception that kept it out, `WrongLastSequence` if the
         memory's log moved on meanwhile.
         """
-        embeddings = await self._embedded(drafts, priority)
+        drafts = await self._embedded(drafts, priority)
         with ExitStack() as stack:
             watches = [stack.enter_context(self._visibility.watch(draft.memory.id)) for draft in drafts] if wait else []
-            results = await self._log.append_many(
-                [(draft.entry(vector), draft.expected_seq) for draft, vector in zip(drafts, embeddings, strict=True)]
-            )
+            results = await self._log.append_many([(draft.entry(), draft.expected_seq) for draft in drafts])
             memories = [
                 result if isinstance(result, Exception) else replace(draft.memory, seq=result)
                 for draft, result in zip(drafts, results, strict=True)
@@ -139,18 +150,41 @@ class WritePath:
             return False
         return memory.seq is not None and indexed >= memory.seq
 
-    async def _embedded(self, drafts: Sequence[Draft], priority: Priority) -> list[Embedding | None]:
-        """The drafts' embeddings; without one where inference is away: such a memory is found by its words."""
+    async def _embedded(self, drafts: Sequence[Draft], priority: Priority) -> list[Draft]:
+        """The drafts with their embeddings; where inference is away without: such a memory is found by its words."""
+        ready = list(drafts)
         missing = [i for i, draft in enumerate(drafts) if draft.embedding is None and draft.memory.content]
-        embeddings = [draft.embedding for draft in drafts]
         if not missing:
-            return embeddings
+            return ready
+        before = await self._turns_before([drafts[i] for i in missing])
+        for i, turn in zip(missing, before, strict=True):
+            ready[i] = dataclasses.replace(ready[i], before=turn_before(turn) if turn else None)
+        texts = [
+            embedded_text(drafts[i].memory, turn.content if turn else None)
+            for i, turn in zip(missing, before, strict=True)
+        ]
         try:
-            texts = [embedded_text(drafts[i].memory) for i in missing]
             vectors = await self._embeddings.embed(texts, "passage", priority=priority)
         except Unavailable as e:
             logger.warning("%d memories go in without an embedding: %s", len(missing), e)
-            return embeddings
+            return ready
         for i, vector in zip(missing, vectors, strict=True):
-            embeddings[i] = embedding(self._embeddings.model, vector)
-        return embeddings
+            made = embedding(
+                self._embeddings.model, vector, recipe(ready[i].memory, has_before=ready[i].before is not None)
+            )
+            ready[i] = dataclasses.replace(ready[i], embedding=made)
+        return ready
+
+    async def _turns_before(self, drafts: Sequence[Draft]) -> list[Memory | None]:
+        """The turn before each: found for a new memory, read again for a later version of one."""
+        known = [draft.before.id for draft in drafts if draft.before is not None]
+        records = await self._log.latest_many(known) if known else {}
+        new = iter(await self._turns.before([draft.memory for draft in drafts if draft.change == "created"]))
+        turns: list[Memory | None] = []
+        for draft in drafts:
+            if draft.change == "created":
+                turns.append(next(new))
+                continue
+            record = records.get(draft.before.id) if draft.before else None
+            turns.append(record.entry.memory if record and record.entry.memory.content else None)
+        return turns

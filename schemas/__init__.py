@@ -18,7 +18,7 @@ from .errors import (
     Unavailable,
 )
 from .identity import AgentRecord, Grant, PoolRecord, TokenHash
-from .log_entry import Embedding, LogEntry
+from .log_entry import Embedding, LogEntry, TurnBefore
 from .memory import Evidence, Fact, Link, Memory
 from .notices import Changes, ChangesReply, Notice
 from .operations import OPERATIONS, Operation, json_schema
@@ -34,8 +34,22 @@ from .pools import (
     Pools,
     PoolsReply,
 )
-from .read import Context, ContextReply, Get, GetReply, History, HistoryReply, VersionRecord
+from .read import (
+    Context,
+    ContextReply,
+    Get,
+    GetReply,
+    History,
+    HistoryReply,
+    ListedVersion,
+    ListMemories,
+    ListMemoriesReply,
+    VersionRecord,
+)
 from .retrieve import (
+    Explain,
+    ExplainedItem,
+    ExplainReply,
     Feedback,
     FeedbackReply,
     Retrieve,
@@ -46,15 +60,18 @@ from .retrieve import (
     Where,
 )
 from .store import Conflict, GuardFinding, Store, StoreMany, StoreManyReply, StoreReply, StoreResult
+from .trace import Signals, Trace, TracedItem, TraceReply
 
 __all__ = [
     "OPERATIONS", "AfterwitError", "AgentRecord", "Changes", "ChangesReply", "Conflict", "Context", "ContextReply",
-    "Embedding", "ErrorBody", "ErrorReply", "Evidence", "Fact", "Feedback", "FeedbackReply", "Forbidden", "Forget",
+    "Embedding", "ErrorBody", "ErrorReply", "Evidence",
+    "Explain", "ExplainReply", "ExplainedItem", "Fact", "Feedback", "FeedbackReply", "Forbidden", "Forget",
     "ForgetReply", "Get", "GetReply", "Grant", "GuardFinding", "Health", "HealthReply", "History", "HistoryReply",
-    "Internal", "Invalid", "Link", "LinkEnd", "LinkReply", "LinkRequest", "LogEntry", "Memory", "NotFound", "Notice",
-    "Operation", "PoolCreate", "PoolGrant", "PoolHealth", "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke",
-    "Pools", "PoolsReply", "Quota", "Rejected", "Retrieve", "RetrieveReply", "RetrievedItem", "Share", "ShareReply",
-    "Stale", "Store", "StoreMany", "StoreManyReply", "StoreReply", "StoreResult", "TimeRange", "TimedOut",
-    "TokenHash", "TooLarge", "Unauthenticated", "Unavailable", "Update", "UpdateReply", "UsedItem", "VersionRecord",
-    "Where", "json_schema",
+    "Internal", "Invalid", "Link", "LinkEnd", "LinkReply", "LinkRequest", "ListMemories", "ListMemoriesReply",
+    "ListedVersion", "LogEntry", "Memory", "NotFound", "Notice", "Operation", "PoolCreate", "PoolGrant", "PoolHealth",
+    "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke", "Pools", "PoolsReply", "Quota", "Rejected", "Retrieve",
+    "RetrieveReply", "RetrievedItem", "Share", "ShareReply", "Signals", "Stale", "Store", "StoreMany",
+    "StoreManyReply", "StoreReply", "StoreResult", "TimeRange", "TimedOut", "TokenHash", "TooLarge", "Trace",
+    "TraceReply", "TracedItem", "TurnBefore", "Unauthenticated", "Unavailable", "Update", "UpdateReply", "UsedItem",
+    "VersionRecord", "Where", "json_schema",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .memory import Memory
-from .words import Change
+from .words import Change, MemoryId
 
 
 class Embedding(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,11 +19,22 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     values: bytes
 
 
+class TurnBefore(msgspec.Struct, frozen=True, kw_only=True):
+    """What a memory is indexed together with, settled when it is written: the turn before it.
+
+    ``terms`` are the numbers of that turn's terms (32 bits each, little-endian, as often as they occur): enough to
+    index by, and not its text, which only its own entry holds.
+    """
+
+    id: MemoryId
+    terms: bytes
+
+
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one memory.
 
     ``actor`` made it and said ``reason``; ``request_digest`` tells a repeated store from another one and stays
-    the same through all versions.
+    the same through all versions, as ``before`` does.
     """
 
     memory: Memory
@@ -32,3 +43,4 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     embedding: Embedding | None = None
     request_digest: str | None = None
+    before: TurnBefore | None = None

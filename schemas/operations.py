@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from . import change, notices, pools, read, retrieve, store
+from . import change, notices, pools, read, retrieve, store, trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,15 @@ OPERATIONS: Final[dict[str, Operation]] = {
         Operation("get", read.Get, read.GetReply),
         Operation("retrieve", retrieve.Retrieve, retrieve.RetrieveReply),
         Operation("context", read.Context, read.ContextReply),
+        Operation("trace", trace.Trace, trace.TraceReply),
         Operation("update", change.Update, change.UpdateReply),
         Operation("link", change.LinkRequest, change.LinkReply),
         Operation("share", change.Share, change.ShareReply),
         Operation("forget", change.Forget, change.ForgetReply),
         Operation("history", read.History, read.HistoryReply),
+        Operation("list", read.ListMemories, read.ListMemoriesReply),
         Operation("feedback", retrieve.Feedback, retrieve.FeedbackReply),
+        Operation("explain", retrieve.Explain, retrieve.ExplainReply),
         Operation("changes", notices.Changes, notices.ChangesReply),
         Operation("pools", pools.Pools, pools.PoolsReply),
         Operation("pool_create", pools.PoolCreate, pools.PoolReply),

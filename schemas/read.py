@@ -1,4 +1,4 @@
-"""Reading what is known by name: `get`, `history`, `context`."""
+"""Reading what is known by name: `get`, `history`, `context`, `list`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from .errors import Invalid
 from .memory import Memory
-from .words import Budget, MemoryId, MemoryUri, SessionId, Time, Version
+from .words import Budget, Change, MemoryId, MemoryUri, PoolName, SessionId, Time, Version
 
 
 class Get(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,3 +67,36 @@ class ContextReply(msgspec.Struct, frozen=True, kw_only=True):
     summary: str | None = None
     lessons: tuple[Memory, ...] = ()
     tokens: int
+
+
+class ListMemories(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Go through a pool, in the order of the log: its memories in their current versions, or every version.
+
+    Not for finding something (that is `retrieve`) but for having it all: exports, audits.
+    """
+
+    pool: PoolName
+    cursor: Annotated[str, Meta(max_length=64, description="From the last page; left out: the beginning.")] | None = (
+        None
+    )
+    limit: Annotated[int, Meta(ge=1, le=256)] = 256
+    history: Annotated[bool, Meta(description="Every version, not the current ones alone.")] = False
+
+
+class ListedVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """One version: what it was then, and who changed what, why."""
+
+    memory: Memory
+    change: Change
+    actor: str
+    reason: str | None = None
+
+
+class ListMemoriesReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A page, oldest first. ``cursor`` is where the next begins, and null at the end.
+
+    A memory that is changed meanwhile moves on and may come twice; none is left out.
+    """
+
+    versions: tuple[ListedVersion, ...]
+    cursor: str | None = None

@@ -39,7 +39,9 @@ class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     query: Annotated[Text, Meta(description="What you want to know, in plain words.")]
     top_k: Annotated[int, Meta(ge=1, le=50)] = 5
-    profile: Annotated[Label | None, Meta(description="How to score; left out: hybrid.")] = None
+    profile: Annotated[Label | None, Meta(description="How to score; left out: evidence. Also: hybrid, hindsight.")] = (
+        None
+    )
     rerank: Annotated[bool | None, Meta(description="Use the cross-encoder; left out: if there is one.")] = None
     hops: Annotated[int, Meta(ge=0, le=2, description="Follow links and entities this far.")] = 0
     max_tokens: Annotated[Budget | None, Meta(description="Budget for all items together.")] = None
@@ -52,13 +54,17 @@ class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class RetrievedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory and why it is here. ``signals`` are the normalised (0…1) parts of ``score``."""
+    """A memory and why it is here. ``signals`` are the normalised (0…1) parts of ``score``.
+
+    ``folded`` are ids of further memories that say the same in nearly the same words, for which this one stands.
+    """
 
     memory: Memory
     score: float
     signals: dict[str, float]
     why: str
     truncated: bool = False
+    folded: tuple[MemoryId, ...] = ()
 
 
 class RetrieveReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,3 +96,33 @@ class FeedbackReply(msgspec.Struct, frozen=True, kw_only=True):
     """How many items were recorded."""
 
     recorded: int
+
+
+class Explain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say how one of your retrievals came to its answer."""
+
+    retrieval_id: Annotated[str, Meta(min_length=1, max_length=64, description="From the reply of the retrieval.")]
+
+
+class ExplainedItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One item of that answer, and what was said of it since."""
+
+    id: MemoryId
+    score: float
+    signals: dict[str, float]
+    why: str
+    feedback: UsedItem | None = None
+
+
+class ExplainReply(msgspec.Struct, frozen=True, kw_only=True):
+    """``items`` best first. ``stages`` says where the time went, in milliseconds, of ``took_ms`` in all."""
+
+    retrieval_id: str
+    profile: str
+    at: Time
+    items: tuple[ExplainedItem, ...]
+    no_answer: bool
+    candidates: int
+    took_ms: float
+    stages: dict[str, float]
+    degraded: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import sys
 from typing import Final
 
@@ -25,6 +26,13 @@ _HOME_OF: Final = {
     "forget": "memories",
     "watch": "watching",
     "ingest": "ingesting",
+    "export": "moving",
+    "import": "moving",
+    "audit": "moving",
+    "purge": "purging",
+    "rebuild": "operating",
+    "reindex": "operating",
+    "dead": "operating",
     "doctor": "doctor",
     "demo": "demo",
 }
@@ -41,7 +49,8 @@ class _Commands(click.Group):
         home = _HOME_OF.get(cmd_name)
         if home is None:
             return None
-        command = getattr(importlib.import_module(f"{__package__}.{home}"), cmd_name)
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command = getattr(importlib.import_module(f"{__package__}.{home}"), name)
         assert isinstance(command, click.Command)
         return command
 

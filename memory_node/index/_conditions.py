@@ -95,6 +95,8 @@ def conditions(filter: IndexFilter) -> Conditions:
     must += (AnyOf("tag_keys", (folded(tag),)) for tag in filter.tags)
     if filter.derived_from is not None:
         must.append(_any("derived_from", filter.derived_from))
+    if filter.caused_by is not None:
+        must.append(_any("caused_by", filter.caused_by))
     if filter.min_confidence is not None:
         must.append(Between("confidence", gte=filter.min_confidence))
     if (time := filter.time_range) is not None and (time.start or time.end):

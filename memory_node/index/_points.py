@@ -10,25 +10,28 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.schemas import Internal, LogEntry, Memory
+from afterwit.schemas import Internal, LogEntry
 
-from .analysis import SparseWeights, folded, sparse_document
+from .analysis import SparseWeights, folded
 from .calibration import Calibration
-from .recipe import raw_vector, words_text
+from .recipe import document, raw_vector
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"
 WORDS: Final = "words"
 MEMORY: Final = "memory"
 
+LINKED: Final = ("derived_from", "caused_by")
+"""Relations that are followed against their direction, so the targets are indexed."""
+
 FieldKind = Literal["tenant", "keyword", "float", "integer"]
 
 FIELDS: Final[dict[str, FieldKind]] = {
     "pool": "tenant",
     **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author"), "keyword"),
-    **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", "derived_from"), "keyword"),
+    **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", *LINKED), "keyword"),
     **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to", "confidence"), "float"),
     "confidence_percent": "integer",
 }
@@ -77,8 +80,8 @@ def point(entry: LogEntry, vector: list[float] | None) -> PointData:
     seq = seq_of(entry)
     if memory.status == "purged":
         return PointData(memory.id, seq, None, None, {"pool": memory.pool, "status": "purged", "seq": seq})
-    words = sparse_document(words_text(memory))
-    return PointData(memory.id, seq, vector, words or None, _payload(memory, seq))
+    words = document(entry)
+    return PointData(memory.id, seq, vector, words or None, _payload(entry, seq))
 
 
 def _vectors(entries: Sequence[LogEntry], calibration: Calibration) -> list[list[float] | None]:
@@ -98,7 +101,8 @@ def _vectors(entries: Sequence[LogEntry], calibration: Calibration) -> list[list
     return vectors
 
 
-def _payload(memory: Memory, seq: int) -> dict[str, Any]:
+def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
+    memory = entry.memory
     payload: dict[str, Any] = {
         "pool": memory.pool,
         "tier": memory.tier,
@@ -109,7 +113,7 @@ def _payload(memory: Memory, seq: int) -> dict[str, Any]:
         "confidence": memory.confidence,
         "confidence_percent": round(memory.confidence * 100),
         "seq": seq,
-        MEMORY: _ENCODER.encode(memory).decode(),
+        MEMORY: _stored(entry),
     }
     for field in ("session_id", "task_type"):
         if (value := getattr(memory, field)) is not None:
@@ -125,6 +129,13 @@ def _payload(memory: Memory, seq: int) -> dict[str, Any]:
         payload["tag_keys"] = [folded(tag) for tag in memory.tags]
     if memory.labels:
         payload["labels"] = list(memory.labels)
-    if origins := [link.target for link in memory.links if link.rel == "derived_from"]:
-        payload["derived_from"] = origins
+    for rel in LINKED:
+        if targets := [link.target for link in memory.links if link.rel == rel]:
+            payload[rel] = targets
     return payload
+
+
+def _stored(entry: LogEntry) -> str:
+    """The memory as JSON, with the id of the turn before it as one more field (see `Hit`)."""
+    memory = _ENCODER.encode(entry.memory).decode()
+    return memory if entry.before is None else f'{memory[:-1]},"before":"{entry.before.id}"}}'

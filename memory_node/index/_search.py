@@ -123,17 +123,17 @@ class _Search:
             queries.append(self._dense(self._filter, depth))
         if self._words:
             queries.append(self._sparse(self._words, self._filter, depth))
-            queries += (self._sparse(SparseWeights([index], [1.0]), self._corpus, 1) for index in self._words.indices)
+            words = zip(self._words.indices, self._words.values, strict=True)
+            queries += (self._sparse(SparseWeights([index], [weight]), self._corpus, 1) for index, weight in words)
         answers: list[Scores] = yield Batch(queries)
         cosines = {} if self._vector is None else answers.pop(0)
-        words = answers.pop(0) if self._words else {}
+        scores = answers.pop(0) if self._words else {}
         best = yield from self._best(answers)
-        return cosines, words, best
+        return cosines, scores, best
 
     def _best(self, answers: Sequence[Scores]) -> Generator[Step, Any, float]:
-        known = [score for answer in answers for score in answer.values()]
-        total: float = sum(known)
-        unknown = len(answers) - len(known)
+        total: float = sum(score for answer in answers for score in answer.values())
+        unknown = sum(weight for answer, weight in zip(answers, self._words.values, strict=True) if not answer)
         if not unknown:
             return total
         # A word that no memory has weighs what the rarest would: the engine's idf, ln(1 + (N - n + 0.5) / (n + 0.5)).

@@ -14,13 +14,15 @@ import threading
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Final, Literal, TypeAlias
 
 import rjieba
 import Stemmer  # type: ignore[import-not-found]  # a bare extension module, without stubs
+
+from ._calendar import calendar_terms
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -32,6 +34,8 @@ AVERAGE_LENGTH: Final = 16
 MAX_TERMS: Final = 20_000
 """Of one text; far more than 64 KiB of prose has."""
 
+IDENTIFIER_WEIGHT: Final = 2.0
+
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _IS_HAN: Final = re.compile(f"[{_HAN}]")
 _IS_LETTER: Final = re.compile(r"[^\W\d_]")
@@ -40,6 +44,7 @@ _RUN: Final = re.compile(rf"[{_HAN}]+|(?:(?![{_HAN}_])\w)+(?:[-_.:/@'’+#&](?:(
 _PART: Final = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _POSSESSIVE: Final = re.compile(r"['’]s?$|['’](?=s$)")
+_HAS_DIGIT: Final = re.compile(r"\d")
 _local: Final = threading.local()
 
 
@@ -77,8 +82,9 @@ def folded(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """The terms of ``text``, in order, repeated as often as they occur."""
-    found: list[str] = []
-    for run in _RUN.findall(_THOUSANDS.sub("", folded(text))):
+    text = folded(text)
+    found = calendar_terms(text)
+    for run in _RUN.findall(_THOUSANDS.sub("", text)):
         if _IS_HAN.match(run):
             found.extend(_of_chinese(run))
         elif run.isalpha():
@@ -92,16 +98,31 @@ def terms(text: str) -> list[str]:
 
 def sparse_document(text: str) -> SparseWeights:
     """The document side of BM25 (Robertson and Zaragoza 2009): what the engine multiplies with the query's idf."""
-    counts = Counter(map(term_number, terms(text)))
-    norm = K1 * (1 - B + B * counts.total() / AVERAGE_LENGTH)
+    return weighed_document(Counter(term_numbers(text)))
+
+
+def weighed_document(counts: Mapping[int, float]) -> SparseWeights:
+    """Likewise of terms that are counted by what they weigh, as BM25F does for fields (Robertson et al. 2004)."""
+    norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_LENGTH)
     numbers = sorted(counts)
     return SparseWeights(numbers, [counts[n] * (K1 + 1) / (counts[n] + norm) for n in numbers])
 
 
 def sparse_query(text: str) -> SparseWeights:
-    """The query side: every distinct term once."""
-    numbers = sorted(set(map(term_number, terms(text))))
-    return SparseWeights(numbers, [1.0] * len(numbers))
+    """The query side: every distinct term once; identifiers weigh more, since they are meant exactly."""
+    weights = {term_number(term): IDENTIFIER_WEIGHT if is_identifier(term) else 1.0 for term in terms(text)}
+    numbers = sorted(weights)
+    return SparseWeights(numbers, [weights[n] for n in numbers])
+
+
+def is_identifier(term: str) -> bool:
+    """Whether a term is a code, a version or the like: ``kst-231``, ``2.8.1``, ``bh-104882``, ``5f3a9c``."""
+    return len(term) >= 3 and _HAS_DIGIT.search(term) is not None and not term.isdecimal()
+
+
+def term_numbers(text: str) -> list[int]:
+    """The numbers of the terms of ``text``, in order, repeated as often as they occur."""
+    return list(map(term_number, terms(text)))
 
 
 def term_number(term: str) -> int:

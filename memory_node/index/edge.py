@@ -9,39 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 import msgspec
-from qdrant_edge import (
-    CountRequest,
-    Distance,
-    EdgeConfig,
-    EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
-    FacetRequest,
-    Modifier,
-    Point,
-    ScrollRequest,
-    UpdateOperation,
-)
+from qdrant_edge import CountRequest, EdgeShard, FacetRequest, ScrollRequest, UpdateOperation
 
 from afterwit.schemas import LogEntry, Memory, Unavailable
 
 from ._conditions import PURGED, Conditions, HasVector, conditions
-from ._edge import INDEXES, edge_filter, edge_point, newest, search
-from ._points import DENSE, MEMORY, SCHEMA, WORDS, latest, points, seq_of
+from ._edge import edge_filter, edge_point, newest, search
+from ._points import DENSE, MEMORY, SCHEMA, latest, points, seq_of
+from ._shards import Shards
 from .calibration import Calibration, file_stem
 from .filters import IndexFilter
-from .index import Facet, Hit, IndexQuery
+from .index import Checksum, Facet, Hit, IndexQuery, checksum_of
 
 log = logging.getLogger(__name__)
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _READERS: Final = 2
@@ -50,7 +42,9 @@ _AT_ONCE: Final = 64
 _SHORT: Final = 4
 """So few are written at once, in the event loop: a thread would not free the loop from a call that holds the GIL, and
 getting there and back takes as long again as writing one point (0.4 ms on an idle machine, 2 ms on a busy one)."""
+_PAGE: Final = 1000
 _MEMORY: Final = msgspec.json.Decoder(Memory)
+_AN_INDEX: Final = re.compile(r".+-\d+-v\d+")
 
 
 class EdgeIndex:
@@ -62,10 +56,11 @@ class EdgeIndex:
             await index.put(entries)
     """
 
-    def __init__(self, shard: EdgeShard, calibration: Calibration, *, created: bool) -> None:
-        self._shard = shard
+    def __init__(self, path: Path, shards: Shards, calibration: Calibration) -> None:
+        self._path = path
+        self._shards = shards
         self._calibration = calibration
-        self._created = created
+        self._rebuilding = asyncio.Lock()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="index-writer")
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="index-reader")
         self._writing = Lock()
@@ -80,8 +75,7 @@ class EdgeIndex:
             Unavailable: another process has it open, or it cannot be read.
         """
         path = directory / f"{file_stem(calibration.model)}-{calibration.dimensions}-v{SCHEMA}"
-        shard, created = await asyncio.to_thread(_open, path, calibration.dimensions)
-        return cls(shard, calibration, created=created)
+        return cls(path, await asyncio.to_thread(Shards.open, path, calibration.dimensions), calibration)
 
     async def __aenter__(self) -> Self:
         return self
@@ -93,8 +87,8 @@ class EdgeIndex:
 
     @property
     def created(self) -> bool:
-        """Whether it was made anew, and so is to be filled from the beginning of the log."""
-        return self._created
+        """Whether it was made anew and never was `rebuilt`, so that it may lack what the log holds."""
+        return not self._shards.complete
 
     @property
     def calibration(self) -> Calibration:
@@ -115,20 +109,19 @@ class EdgeIndex:
             finally:
                 self._writing.release()
         else:
-            await self._run(self._writer, self._put_in_turn, entries)
+            await self._write(self._put, entries)
 
     async def search(self, query: IndexQuery) -> list[Hit]:
         """See `Index.search`."""
-        return await self._run(self._readers, search, self._shard, self._calibration, query)
+        return await self._read(search, self._calibration, query)
 
     async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
         """See `Index.find`."""
-        return await self._run(self._readers, self._find, filter, limit)
+        return await self._read(_find, filter, limit)
 
     async def count(self, filter: IndexFilter) -> int:
         """See `Index.count`."""
-        request = CountRequest(exact=True, filter=edge_filter(conditions(filter)))
-        return int(await self._run(self._readers, self._shard.count, request))
+        return int(await self._read(EdgeShard.count, CountRequest(exact=True, filter=edge_filter(conditions(filter)))))
 
     async def counts_by_tier(self, filter: IndexFilter) -> dict[str, int]:
         """See `Index.counts_by_tier`."""
@@ -140,21 +133,42 @@ class EdgeIndex:
 
     async def mean_confidence(self, filter: IndexFilter) -> float | None:
         """See `Index.mean_confidence`."""
-        counts = await self._run(self._readers, self._facet, "confidence_percent", filter, 101)
+        counts = await self._read(_facet, "confidence_percent", filter, 101)
         total = sum(count for _, count in counts)
         return sum(int(percent) * count for percent, count in counts) / (100 * total) if total else None
 
     async def facet(self, field: Facet, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
         """See `Index.facet`."""
-        return await self._run(self._readers, self._facet, field, filter, limit)
+        return await self._read(_facet, field, filter, limit)
 
     async def seqs(self, ids: Sequence[str]) -> dict[str, int]:
         """See `Index.seqs`."""
-        return await self._run(self._readers, self._seqs, ids)
+        return await self._read(_seqs, ids)
 
     async def without_vector(self, limit: int) -> list[str]:
         """See `Index.without_vector`."""
-        return await self._run(self._readers, self._without_vector, limit)
+        return await self._read(_without_vector, limit)
+
+    async def checksum(self) -> Checksum:
+        """See `Index.checksum`."""
+        return await self._read(_checksum)
+
+    async def rebuilt(self, source: AsyncIterator[Sequence[LogEntry]]) -> int:
+        """See `Index.rebuilt`. Indexes of other models and layouts in the directory, which are out of date, go too."""
+        async with self._rebuilding:
+            await self._write(self._shards.begin)
+            count = 0
+            try:
+                async for entries in source:
+                    await self._write(self._put_next, entries)
+                    count += len(entries)
+                await self._write(self._shards.swap)
+            except BaseException:
+                if not self._closed:
+                    await self._write(self._shards.abandon)
+                raise
+            await asyncio.to_thread(self._remove_others)
+            return count
 
     async def close(self) -> None:
         """See `Index.close`."""
@@ -162,9 +176,23 @@ class EdgeIndex:
             self._closed = True
             await asyncio.to_thread(self._close)
 
+    async def _read(self, call: Callable[Concatenate[EdgeShard, P], T], *args: P.args, **_: P.kwargs) -> T:
+        return await self._run(self._readers, self._on_serving, call, *args)
+
+    async def _write(self, call: Callable[..., T], *args: Any) -> T:
+        return await self._run(self._writer, self._in_turn, call, *args)
+
     async def _run(self, threads: ThreadPoolExecutor, call: Callable[..., T], *args: Any) -> T:
         with self._noted():
             return await asyncio.get_running_loop().run_in_executor(threads, _translated, call, *args)
+
+    def _on_serving(self, call: Callable[..., T], *args: Any) -> T:
+        with self._shards.reading() as shard:
+            return call(shard, *args)
+
+    def _in_turn(self, call: Callable[..., T], *args: Any) -> T:
+        with self._writing:
+            return call(*args)
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
@@ -181,57 +209,64 @@ class EdgeIndex:
     def _close(self) -> None:
         self._writer.shutdown()
         self._readers.shutdown()
-        self._shard.close()
+        self._shards.close()
 
-    def _put_in_turn(self, entries: Sequence[LogEntry]) -> None:
-        with self._writing:
-            self._put(entries)
+    def _remove_others(self) -> None:
+        for other in self._path.parent.iterdir():
+            if other.is_dir() and other != self._path and _AN_INDEX.fullmatch(other.name):
+                log.info("removing %s, an index that is not kept up to date", other.name)
+                shutil.rmtree(other)
 
     def _put(self, entries: Sequence[LogEntry]) -> None:
-        versions = latest(entries)
+        for shard in self._shards.written:
+            self._put_into(shard, entries)
+
+    def _put_next(self, entries: Sequence[LogEntry]) -> None:
+        self._put_into(self._shards.next, entries)
+
+    def _put_into(self, shard: EdgeShard, entries: Sequence[LogEntry]) -> None:
+        newest_of = latest(entries)
         # One writes at a time, so what is read here still holds when it is written below.
-        present = self._seqs(list(versions))
-        fresh = [entry for id, entry in versions.items() if seq_of(entry) > present.get(id, -1)]
-        if fresh:
-            for some in _batched([edge_point(point) for point in points(fresh, self._calibration)], _AT_ONCE):
-                self._shard.update(UpdateOperation.upsert_points(some))
-
-    def _seqs(self, ids: Sequence[str]) -> dict[str, int]:
-        records = self._shard.retrieve(list(ids), ["seq"], False)
-        return {str(record.id): (record.payload or {})["seq"] for record in records}
-
-    def _find(self, filter: IndexFilter, limit: int) -> list[Memory]:
-        records, _ = self._shard.scroll(newest(conditions(filter), limit, [MEMORY]))
-        return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
-
-    def _facet(self, field: str, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
-        request = FacetRequest(field, limit=limit, exact=True, filter=edge_filter(conditions(filter)))
-        return [(str(hit.value), hit.count) for hit in self._shard.facet(request).hits]
-
-    def _without_vector(self, limit: int) -> list[str]:
-        without = edge_filter(Conditions(must_not=(HasVector(DENSE), PURGED)))
-        request = ScrollRequest(limit=limit, filter=without, with_payload=False, with_vector=False)
-        records, _ = self._shard.scroll(request)
-        return [str(record.id) for record in records]
+        present = _seqs(shard, list(newest_of))
+        fresh = [entry for id, entry in newest_of.items() if seq_of(entry) > present.get(id, -1)]
+        made = [edge_point(point) for point in points(fresh, self._calibration)] if fresh else []
+        for start in range(0, len(made), _AT_ONCE):
+            shard.update(UpdateOperation.upsert_points(made[start : start + _AT_ONCE]))
 
 
-def _open(path: Path, dimensions: int) -> tuple[EdgeShard, bool]:
-    try:
-        if path.exists() and any(path.iterdir()):
-            return EdgeShard.load(str(path)), False
-        path.mkdir(parents=True, exist_ok=True)
-        config = EdgeConfig(
-            vectors={DENSE: EdgeVectorParams(size=dimensions, distance=Distance.Dot)},
-            sparse_vectors={WORDS: EdgeSparseVectorParams(modifier=Modifier.Idf)},
-        )
-        shard = EdgeShard.create(str(path), config)
-        for field, index in INDEXES.items():
-            shard.update(UpdateOperation.create_field_index(field, index))
-        return shard, True
-    except Exception as e:  # the engine raises bare Exceptions
-        if "WouldBlock" in str(e):
-            raise Unavailable(f"the index at {path} is in use: an embedded index has one owner") from e
-        raise Unavailable(f"the index at {path} cannot be opened: {e}") from e
+def _seqs(shard: EdgeShard, ids: Sequence[str]) -> dict[str, int]:
+    records = shard.retrieve(list(ids), ["seq"], False)
+    return {str(record.id): (record.payload or {})["seq"] for record in records}
+
+
+def _find(shard: EdgeShard, filter: IndexFilter, limit: int) -> list[Memory]:
+    records, _ = shard.scroll(newest(conditions(filter), limit, [MEMORY]))
+    return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
+
+
+def _facet(shard: EdgeShard, field: str, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
+    request = FacetRequest(field, limit=limit, exact=True, filter=edge_filter(conditions(filter)))
+    return [(str(hit.value), hit.count) for hit in shard.facet(request).hits]
+
+
+def _without_vector(shard: EdgeShard, limit: int) -> list[str]:
+    wanted = Conditions(must_not=(HasVector(DENSE), PURGED))
+    request = ScrollRequest(limit=limit, filter=edge_filter(wanted), with_payload=False, with_vector=False)
+    records, _ = shard.scroll(request)
+    return [str(record.id) for record in records]
+
+
+def _checksum(shard: EdgeShard) -> Checksum:
+    versions: list[tuple[str, int, str]] = []
+    offset: Any = None
+    everything = edge_filter(conditions(IndexFilter(pools=None)))
+    while True:
+        request = ScrollRequest(offset=offset, limit=_PAGE, filter=everything, with_payload=[MEMORY], with_vector=False)
+        records, offset = shard.scroll(request)
+        memories = (_MEMORY.decode((record.payload or {})[MEMORY]) for record in records)
+        versions += ((memory.id, memory.version, memory.status) for memory in memories)
+        if offset is None:
+            return checksum_of(versions)
 
 
 def _translated(call: Callable[..., T], *args: Any) -> T:
@@ -242,8 +277,3 @@ def _translated(call: Callable[..., T], *args: Any) -> T:
         if type(e) is not Exception:
             raise
         raise Unavailable(f"the index failed: {e}") from e
-
-
-def _batched(points: list[Point], size: int) -> Iterator[list[Point]]:
-    """``points`` in lists of at most ``size``."""
-    return (points[i : i + size] for i in range(0, len(points), size))

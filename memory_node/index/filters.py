@@ -19,7 +19,7 @@ class IndexFilter:
     ``pools`` is who may see what, so it has no default: a memory in any of these; ``()`` is none at all, ``None``
     every pool (the bus's own work only). ``clearance``: every label of the memory must be among these;
     ``None`` does not look at labels. ``entities`` and ``tags``: all of them, compared without case, width and accents.
-    ``derived_from``: a copy of, or drawn from, any of these.
+    ``derived_from``: a copy of, or drawn from, any of these; ``caused_by``: an effect of any of these.
     ``valid_at``: the memory's validity has begun and neither it nor the memory has ended by then.
     """
 
@@ -38,6 +38,7 @@ class IndexFilter:
     ids: tuple[str, ...] | None = None
     author: str | None = None
     derived_from: tuple[str, ...] | None = None
+    caused_by: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, where: Where, *, pools: Iterable[str], valid_at: datetime | None = None) -> Self:

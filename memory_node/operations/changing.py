@@ -29,13 +29,14 @@ from ...schemas import (
     UpdateReply,
 )
 from ...schemas.uris import memory_uri
-from ...schemas.words import MAX_LINKS, Change
+from ...schemas.words import MAX_LINKS, Change, Status
 from ..access import Access
 from ..guard import Guard
 from ..ids import derived_id
-from ..index import Index, IndexFilter
+from ..index import RECIPE, Index, IndexFilter
 from ..links import cause_weight
 from ..write_path import Draft, WritePath
+from .purging import Purging
 from .reading import readable_record
 from .selecting import MAX_SELECTED, selected
 
@@ -47,7 +48,7 @@ _KEPT_ON_RESTORE: Final = frozenset({"id", "uri", "pool", "author", "on_behalf_o
 class Changing:
     """Makes new versions, each conditional on its predecessor, so that no update is lost."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is another part of the path that a change takes
         self,
         *,
         access: Access,
@@ -55,6 +56,7 @@ class Changing:
         log: Log,
         index: Index,
         write_path: WritePath,
+        purging: Purging,
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
@@ -62,6 +64,7 @@ class Changing:
         self._log = log
         self._index = index
         self._write_path = write_path
+        self._purging = purging
         self._clock = clock
 
     async def update(self, caller: Caller, request: Update) -> UpdateReply:
@@ -133,9 +136,10 @@ class Changing:
             version=1,
             seq=None,
         )
-        draft = Draft(
-            memory=copy, change="created", actor=caller.agent, expected_seq=0, embedding=record.entry.embedding
-        )
+        vector = record.entry.embedding
+        if vector is not None and vector.recipe != RECIPE:  # it also says what was said before, in the original's pool
+            vector = None
+        draft = Draft(memory=copy, change="created", actor=caller.agent, expected_seq=0, embedding=vector)
         try:
             return ShareReply(memory=await self._write_path.write_one(draft))
         except WrongLastSequence:
@@ -143,23 +147,28 @@ class Changing:
             return ShareReply(memory=await self._write_path.ensure_visible(shared.entry.memory))
 
     async def forget(self, caller: Caller, request: Forget) -> ForgetReply:
-        """Archive what is named, or what the filters select."""
-        if request.purge:
-            raise Invalid("purge: this version archives only; leave purge out", field="purge")
+        """Archive what is named, or what the filters select; or purge it."""
         ids = list(dict.fromkeys(request.ids))
         if request.where is not None:
             where = request.where
             if not where.pools:  # "all" means all that one may forget in
                 where = replace(where, pools=await self._access.writable(caller.agent))
             ids = await selected(self._index, self._access, caller.agent, where, self._clock())
-        for id in ids:  # all or nothing as far as permission goes: nobody wants half of a list refused
-            await self._writable(caller.agent, id)
-        remaining = await self._derived(caller.agent, ids)
+        if request.purge:
+            await self._purging.check(caller.agent, ids)
+        else:
+            for id in ids:  # all or nothing as far as permission goes: nobody wants half of a list refused
+                await self._writable(caller.agent, id)
+        hidden: frozenset[Status] = frozenset() if request.purge else frozenset({"archived"})
+        remaining = await self._derived(caller.agent, ids, hidden)
         if request.cascade:  # as far as the caller may: a copy in a pool that it only reads stays, and is named
             writable = await self._access.writable(caller.agent)
             ids += [memory.id for memory in remaining if memory.pool in writable]
             remaining = [memory for memory in remaining if memory.pool not in writable]
-        forgotten = [id for id in ids if await self._archive(caller.agent, id, request.reason)]
+        if request.purge:
+            forgotten = await self._purging.purge(caller.agent, ids, request.reason)
+        else:
+            forgotten = [id for id in ids if await self._archive(caller.agent, id, request.reason)]
         return ForgetReply(count=len(forgotten), ids=tuple(forgotten), remaining=tuple(m.id for m in remaining))
 
     async def _archive(self, agent: str, id: str, reason: str) -> bool:
@@ -173,14 +182,14 @@ class Changing:
         await self._change(agent, id, change, "archived", reason)
         return archived
 
-    async def _derived(self, agent: str, ids: Iterable[str]) -> list[Memory]:
+    async def _derived(self, agent: str, ids: Iterable[str], hidden: frozenset[Status]) -> list[Memory]:
         """What was copied or derived from ``ids``, at any remove, as far as ``agent`` may see it."""
         known = set(ids)
         found: list[Memory] = []
         frontier = list(known)
         pools = await self._access.readable(agent)
         while frontier:
-            derived = IndexFilter(pools=pools, derived_from=tuple(frontier), statuses_hidden=frozenset({"archived"}))
+            derived = IndexFilter(pools=pools, derived_from=tuple(frontier), statuses_hidden=hidden)
             new = [memory for memory in await self._index.find(derived, limit=MAX_SELECTED) if memory.id not in known]
             frontier = [memory.id for memory in new]
             known.update(frontier)
@@ -216,6 +225,7 @@ class Changing:
                 expected_seq=record.seq,
                 request_digest=old.request_digest,
                 embedding=old.embedding if memory.content == old.memory.content else None,
+                before=old.before,
             )
         )
 

@@ -64,13 +64,15 @@ class Purging:
             buried = [await self._bury(agent, id, reason) for id in ids]
             deadline = asyncio.get_running_loop().time() + self._erased_within_s
             late = [record for record, _ in buried if not await self._erased(record, watches, deadline)]
+        purged = [record.entry.memory.id for record, new in buried if new]
         if late:
             raise TimedOut(
                 f"{len(buried)} memories are purged and cannot be read any more; what is left of {len(late)} on disk "
                 "is still being erased: purge them again to wait for its end",
-                ids=[record.entry.memory.id for record in late],
+                purged=purged,
+                erasing=[record.entry.memory.id for record in late],
             )
-        return [record.entry.memory.id for record, new in buried if new]
+        return purged
 
     async def _bury(self, agent: str, id: str, reason: str) -> tuple[LogRecord, bool]:
         """The tombstone of ``id`` in the log, and whether it is new."""

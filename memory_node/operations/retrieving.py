@@ -1,11 +1,12 @@
-"""`retrieve` and `feedback`."""
+"""`retrieve`, `feedback` and `explain`."""
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,12 +15,23 @@ from numpy.typing import NDArray
 
 from ...bus.rpc import Caller
 from ...bus.usage import UsageLog, UsageRecord
-from ...schemas import Feedback, FeedbackReply, NotFound, Retrieve, RetrieveReply, Unavailable
+from ...schemas import (
+    Explain,
+    ExplainedItem,
+    ExplainReply,
+    Feedback,
+    FeedbackReply,
+    NotFound,
+    Retrieve,
+    RetrievedItem,
+    RetrieveReply,
+    Unavailable,
+)
 from ..access import Access
 from ..ids import new_id
-from ..index import IndexQuery
-from ..inference import EmbeddingClient, Priority
-from ..retrieval import pack, profile_named
+from ..index import Hit, IndexQuery
+from ..inference import Models, Priority
+from ..retrieval import Question, Scored, has_answer, pack, profile_named, reranked, score
 from ..retrieval.finding import Finding
 from ..visibility import SeqWaiter
 from .selecting import index_filter
@@ -27,6 +39,7 @@ from .selecting import index_filter
 logger = logging.getLogger(__name__)
 
 _CANDIDATES: Final = 50
+_RERANKED: Final = 20
 _AFTER_SEQ_WITHIN_S: Final = 5.0
 
 
@@ -37,14 +50,15 @@ class Retrieving:
         self,
         *,
         access: Access,
-        embeddings: EmbeddingClient,
+        models: Models,
         finding: Finding,
         usage: UsageLog,
         waiter: SeqWaiter,
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
-        self._embeddings = embeddings
+        self._embeddings = models.embeddings
+        self._reranker = models.reranker
         self._finding = finding
         self._usage = usage
         self._waiter = waiter
@@ -52,15 +66,18 @@ class Retrieving:
 
     async def retrieve(self, caller: Caller, request: Retrieve) -> RetrieveReply:
         """Candidates from the index, scored by the profile, packed into the caller's budget."""
-        started = time.perf_counter()
+        stages = _Stages()
         profile = profile_named(request.profile)
         now = request.now.astimezone(UTC) if request.now else self._clock()
+        question = Question.of(request.query, request.now or now, request.time_zone)
         degraded: list[str] = []
         if request.after_seq and not await self._waiter.visible(request.after_seq, _AFTER_SEQ_WITHIN_S):
             degraded.append("index")
+        stages.end("wait")
         where, vector = await asyncio.gather(
             index_filter(self._access, caller.agent, request, now), self._query_vector(request.query, degraded)
         )
+        stages.end("embed")
         limit = max(_CANDIDATES, 2 * request.top_k)
         hits = await self._finding.candidates(
             IndexQuery(text=request.query, vector=vector, filter=where, limit=limit), degraded
@@ -68,25 +85,29 @@ class Retrieving:
         # Embedding the query and waiting for a place in the log take time, in which access may have ended.
         still = await self._access.still(caller.agent)
         hits = [hit for hit in hits if hit.memory.pool in still]
-        scored = sorted((profile.score(hit, now) for hit in hits), key=lambda s: (-s.score, s.memory.id))
-        items = pack(
-            scored,
-            top_k=request.top_k,
-            max_content_length=request.max_content_length,
-            max_tokens=request.max_tokens,
-            now=now,
-        )
+        stages.end("search")
+        scored = score(hits, question, profile, self._usage.usefulness)
+        stages.end("score")
+        scored = await self._reranked(request, scored, degraded)
+        stages.end("rerank")
+        items = self._packed(request, question, hits, scored, now)
+        stages.end("pack")
         retrieval_id = new_id()
         await self._usage.record(
             UsageRecord(
                 retrieval_id=retrieval_id,
                 agent=caller.agent,
-                query=request.query,
                 profile=profile.name,
                 ids=tuple(item.memory.id for item in items),
                 scores=tuple(item.score for item in items),
-                took_ms=(time.perf_counter() - started) * 1000,
+                took_ms=stages.total_ms,
                 at=self._clock(),
+                why=tuple(item.why for item in items),
+                signals=tuple(item.signals for item in items),
+                stages=stages.ms,
+                candidates=len(hits),
+                no_answer=not items,
+                degraded=tuple(degraded),
             )
         )
         return RetrieveReply(
@@ -98,13 +119,67 @@ class Retrieving:
         )
 
     async def feedback(self, caller: Caller, request: Feedback) -> FeedbackReply:
-        """Keep what a retrieval was worth, beside its record."""
-        record = await self._usage.get(caller.agent, request.retrieval_id)
-        if record is None:
-            raise NotFound(
-                f"there is no retrieval {request.retrieval_id!r} of yours", retrieval_id=request.retrieval_id
-            )
+        """Keep what a retrieval was worth, beside its record, and let each memory's rank learn of it."""
+        record = await self._record(caller.agent, request.retrieval_id)
         return FeedbackReply(recorded=await self._usage.feedback(record, request.used))
+
+    async def explain(self, caller: Caller, request: Explain) -> ExplainReply:
+        """How one of the caller's retrievals came to its answer."""
+        record = await self._record(caller.agent, request.retrieval_id)
+        said = {item.id: item for item in record.feedback}
+        blank: tuple[str, ...] = ("",) * len(record.ids)
+        signals = record.signals or ({},) * len(record.ids)
+        items = zip(record.ids, record.scores, signals, record.why or blank, strict=True)
+        return ExplainReply(
+            retrieval_id=record.retrieval_id,
+            profile=record.profile,
+            at=record.at,
+            items=tuple(
+                ExplainedItem(id=id, score=value, signals=parts, why=why, feedback=said.get(id))
+                for id, value, parts, why in items
+            ),
+            no_answer=record.no_answer,
+            candidates=record.candidates,
+            took_ms=record.took_ms,
+            stages=record.stages,
+            degraded=record.degraded,
+        )
+
+    async def _record(self, agent: str, retrieval_id: str) -> UsageRecord:
+        record = await self._usage.get(agent, retrieval_id)
+        if record is None:
+            raise NotFound(f"there is no retrieval {retrieval_id!r} of yours", retrieval_id=retrieval_id)
+        return record
+
+    def _packed(
+        self, request: Retrieve, question: Question, hits: Sequence[Hit], scored: Sequence[Scored], now: datetime
+    ) -> tuple[RetrievedItem, ...]:
+        if not has_answer(scored, question, degraded=all(hit.semantic is None for hit in hits)):
+            return ()
+        return pack(
+            scored,
+            top_k=request.top_k,
+            max_content_length=request.max_content_length,
+            max_tokens=request.max_tokens,
+            now=now,
+        )
+
+    async def _reranked(self, request: Retrieve, scored: list[Scored], degraded: list[str]) -> list[Scored]:
+        """The first of them in the order of the cross-encoder, if there is one and it was not declined."""
+        if request.rerank is False or not scored:
+            return scored
+        if self._reranker is None:
+            if request.rerank:
+                degraded.append("rerank")
+            return scored
+        first = scored[:_RERANKED]
+        try:
+            judged = await self._reranker.scores(request.query, [each.memory.content for each in first])
+        except Unavailable as e:
+            logger.warning("retrieval without the reranker: %s", e)
+            degraded.append("rerank")
+            return scored
+        return reranked(scored, judged)
 
     async def _query_vector(self, query: str, degraded: list[str]) -> NDArray[np.float32] | None:
         try:
@@ -114,3 +189,20 @@ class Retrieving:
             degraded.append("inference")
             return None
         return np.asarray(vector)
+
+
+@dataclasses.dataclass(slots=True)
+class _Stages:
+    """Where the time of a retrieval goes, in milliseconds."""
+
+    ms: dict[str, float] = dataclasses.field(default_factory=dict)
+    _began: float = dataclasses.field(default_factory=time.perf_counter)
+
+    def end(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.ms[stage] = round((now - self._began) * 1000, 3)
+        self._began = now
+
+    @property
+    def total_ms(self) -> float:
+        return sum(self.ms.values())

@@ -1,6 +1,10 @@
 """From candidates to an answer: score by a profile, pack, and say why."""
 
-from .packing import pack
-from .profiles import PROFILES, Profile, Scored, profile_named
+from .packing import fold, pack
+from .profiles import PROFILES, Profile, profile_named
+from .question import Question
+from .scoring import Scored, has_answer, reranked, score
 
-__all__ = ["PROFILES", "Profile", "Scored", "pack", "profile_named"]
+__all__ = [
+    "PROFILES", "Profile", "Question", "Scored", "fold", "has_answer", "pack", "profile_named", "reranked", "score",
+]  # fmt: skip

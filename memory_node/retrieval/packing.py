@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -11,23 +12,50 @@ from msgspec.structs import replace
 
 from ...schemas import Memory, RetrievedItem
 from ..tokens import count_tokens
-from .profiles import Scored
+from .likeness import Likeness
+from .scoring import Scored
 
 MAX_DATA_BYTES: Final = 4096
 """``data`` over this is left out of a retrieved item: it is one read of the URI away."""
 
 
+@dataclass(slots=True)
+class Folded:
+    """A candidate and those that say the same in nearly the same words, which it stands for."""
+
+    best: Scored
+    others: list[Scored] = field(default_factory=list)
+
+
+def fold(scored: Sequence[Scored], limit: int) -> list[Folded]:
+    """The first ``limit`` that differ, best first, each with its near-duplicates among those passed on the way."""
+    kept: list[Folded] = []
+    texts: list[Likeness] = []
+    for candidate in scored:
+        text = Likeness.of(candidate.memory)
+        twin = next((i for i, other in enumerate(texts) if text.same(other)), None)
+        if twin is not None:
+            kept[twin].others.append(candidate)
+        elif len(kept) == limit:
+            break
+        else:
+            kept.append(Folded(candidate))
+            texts.append(text)
+    return kept
+
+
 def pack(
     scored: Sequence[Scored], *, top_k: int, max_content_length: int, max_tokens: int | None, now: datetime
 ) -> tuple[RetrievedItem, ...]:
-    """The best ``top_k`` that fit into ``max_tokens`` together, best first.
+    """The best ``top_k`` that fit into ``max_tokens`` together, best first, near-duplicates folded into the best.
 
     The first one that does not fit ends the list: what follows would be a worse answer, not a smaller one. The best
     is cut rather than left out.
     """
     items: list[RetrievedItem] = []
     left = max_tokens
-    for candidate in scored[:top_k]:
+    for folded in fold(scored, top_k):
+        candidate = folded.best
         memory, truncated = _cut(candidate.memory, max_content_length)
         if left is not None:
             tokens = count_tokens(memory.content)
@@ -41,8 +69,9 @@ def pack(
                 memory=memory,
                 score=round(candidate.score, 6),
                 signals=candidate.signals,
-                why=_why(candidate, now),
+                why=_why(folded, now),
                 truncated=truncated,
+                folded=tuple(other.memory.id for other in folded.others),
             )
         )
     return tuple(items)
@@ -72,20 +101,44 @@ def _fitting(content: str, tokens: int) -> str:
     return content[:low] + "…"
 
 
-def _why(candidate: Scored, now: datetime) -> str:
+def _why(folded: Folded, now: datetime) -> str:
+    candidate = folded.best
     memory, signals = candidate.memory, candidate.signals
+    reasons = _found_by(signals)
+    reasons.append(_age((now - memory.occurred_at).total_seconds()))
+    reasons.append(
+        f"from {memory.source} {memory.author}, trust {memory.trust:.1f}, confidence {memory.confidence:.2f}"
+    )
+    if memory.evidence.supporting or memory.evidence.contradicting:
+        reasons.append(f"evidence {memory.evidence.supporting} for, {memory.evidence.contradicting} against")
+    if signals.get("usefulness", 0.5) != 0.5:
+        reasons.append("helped before" if signals["usefulness"] > 0.5 else "misled before")
+    if memory.status != "active":
+        reasons.append(memory.status)
+    if candidate.replaced_by is not None:
+        reasons.append(f"replaced by {candidate.replaced_by}")
+    elif candidate.newer is not None:
+        reasons.append(f"newer on the same: {candidate.newer}")
+    if folded.others:
+        reasons.append(f"{len(folded.others)} more say the same")
+    return "; ".join(reasons)
+
+
+def _found_by(signals: dict[str, float]) -> list[str]:
     reasons = []
     if signals["semantic"] > 0:
         reasons.append(f"meaning {signals['semantic']:.2f}")
     if signals["keyword"] > 0:
         reasons.append(f"words {signals['keyword']:.2f}")
-    reasons.append(_age((now - memory.occurred_at).total_seconds()))
-    reasons.append(
-        f"from {memory.source} {memory.author}, trust {memory.trust:.1f}, confidence {memory.confidence:.2f}"
-    )
-    if memory.status != "active":
-        reasons.append(memory.status)
-    return "; ".join(reasons)
+    if "rerank" in signals:
+        reasons.append(f"reranked {signals['rerank']:.2f}")
+    if signals.get("time"):
+        reasons.append("of the time that is asked for")
+    if signals.get("speaker"):
+        reasons.append("said by whom the query names")
+    if signals.get("links"):
+        reasons.append("linked with another hit")
+    return reasons
 
 
 def _age(seconds: float) -> str:

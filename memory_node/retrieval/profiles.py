@@ -3,67 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import Final
 
-from ...schemas import Invalid, Memory
-from ..index import Hit
+from ...schemas import Invalid
+from ...schemas.words import Kind
 
-DEFAULT: Final = "hybrid"
+DEFAULT: Final = "evidence"
 
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A candidate with its score and the normalised signals (0…1) that made it."""
-
-    memory: Memory
-    score: float
-    signals: dict[str, float]
+_NONE: Final[Mapping[str, float]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """``score = (Σ weight · signal) · Π (1 - effect · (1 - signal))``
+    """``own = (Σ weight · signal) · Π (1 - effect · (1 - signal))``; the score is that, and what supports it.
 
     ``weights`` are for the signals that say whether a memory answers the query; ``effects`` (0…1) for those that
     say how far to rely on it: the share of the score that the worst memory loses. Recency is
     ``decay_per_day ** days``, from design §5; it is bounded by its effect so that a store that is years old
-    keeps its order of relevance.
+    keeps its order of relevance. ``support`` weighs what stands around a memory: ``neighbours`` (the turns before and
+    after), ``session`` (the best of the same session), ``links`` (what caused it and what it caused).
+    ``other_language`` is the share of its meaning that stands for the words of a memory in another language than
+    the query's. With ``newest_first``, of two memories that say the same of the same thing the newer comes first.
     """
 
     name: str
     weights: Mapping[str, float]
-    effects: Mapping[str, float]
-    decay_per_day: float
-
-    def score(self, hit: Hit, now: datetime) -> Scored:
-        """Score one candidate at ``now``."""
-        memory = hit.memory
-        days = max(0.0, (now - memory.occurred_at).total_seconds() / 86_400)
-        signals = {
-            "semantic": hit.semantic or 0.0,
-            "keyword": hit.keyword,
-            "recency": self.decay_per_day**days,
-            "trust": memory.trust,
-        }
-        score = sum(weight * signals[name] for name, weight in self.weights.items())
-        for name, effect in self.effects.items():
-            score *= 1 - effect * (1 - signals[name])
-        return Scored(memory, score, {name: round(value, 4) for name, value in signals.items()})
+    effects: Mapping[str, float] = field(default_factory=dict)
+    decay_per_day: float = 0.99
+    support: Mapping[str, float] = field(default_factory=dict)
+    other_language: float = 0.0
+    newest_first: bool = False
+    kinds: Mapping[Kind, float] = field(default_factory=dict)
 
 
 PROFILES: Final = {
     profile.name: profile
     for profile in (
         Profile(
+            name="evidence",
+            weights={"semantic": 0.52, "keyword": 0.48},
+            effects={
+                "time": 0.15,
+                "speaker": 0.2,
+                "recency": 0.02,
+                "trust": 0.2,
+                "confidence": 0.1,
+                "standing": 0.15,
+                "usefulness": 0.3,
+            },
+            support={"neighbours": 0.3, "session": 0.3, "links": 0.3},
+            other_language=0.35,
+            newest_first=True,
+        ),
+        Profile(
             name="hybrid",
             weights={"semantic": 0.5, "keyword": 0.5},
             effects={"recency": 0.1, "trust": 0.2},
-            decay_per_day=0.99,
+        ),
+        Profile(
+            name="hindsight",
+            weights={"semantic": 0.3, "causal": 0.35, "recency": 0.2, "kind": 0.15},
+            decay_per_day=0.5**24,
+            kinds={"tool_result": 0.9, "agent_thought": 0.7, "user_input": 0.6, "final_answer": 0.3},
         ),
     )
 }
+"""``evidence`` is what evaluation found best, ``hybrid`` and ``hindsight`` are design §5's."""
 
 
 def profile_named(name: str | None) -> Profile:

@@ -8,6 +8,8 @@ from importlib import import_module
 from agents.mcp import MCPServerStreamableHttp, MCPUtil  # noqa: TID251  # theirs is what is tried here
 from mcp_types import TextContent
 
+from afterwit.bus.mcp.tools import TOOLS
+
 from .conftest import Endpoint
 
 # A type checker that runs in the root takes our folder for it, so it is not imported by a statement.
@@ -23,7 +25,7 @@ async def test_it_stores_and_finds(endpoint: Endpoint) -> None:
         params={"url": endpoint.url, "headers": endpoint.headers}, use_structured_content=True
     )
     async with server:
-        assert len(await server.list_tools()) == 9
+        assert len(await server.list_tools()) == len(TOOLS)
         stored = await server.call_tool("memory_store", {"content": "The relay hums"})
         assert not stored.is_error
         found = await server.call_tool("memory_retrieve", {"query": "relay"})
@@ -38,4 +40,4 @@ async def test_its_conversion_takes_our_schemas(endpoint: Endpoint) -> None:
         agent = agents.Agent(name="t", mcp_servers=[server])
         for strict in (False, True):
             tools = await MCPUtil.get_function_tools(server, strict, agents.RunContextWrapper(None), agent)
-            assert len(tools) == 9
+            assert len(tools) == len(TOOLS)

@@ -9,6 +9,8 @@ from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from afterwit.bus.mcp.tools import TOOLS
+
 from .conftest import Endpoint
 
 
@@ -28,4 +30,4 @@ async def test_it_stores_and_finds(endpoint: Endpoint) -> None:
     agent = Agent(FunctionModel(model), toolsets=[MCPToolset(endpoint.url, headers=endpoint.headers)])
     result = await agent.run("What does the relay do?")
     assert result.output == "The relay hums"
-    assert len(shown) == 9
+    assert len(shown) == len(TOOLS)

@@ -46,6 +46,7 @@ WHERE: dict[str, Any] = {
     "include_archived": True,
 }  # fmt: skip
 ITEM = {"memory": MEMORY, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "truncated": True}
+TRACED = {"memory": MEMORY, "depth": 2, "weight": 0.8, "via": OTHER}
 USED = {"id": ID, "effect": "helped", "note": "the fix worked"}
 HEALTH = {"active": 3, "archived_share": 0.25, "mean_confidence": 0.5, "open_conflicts": 1}
 POOL = {"pool": "shared/ops", "role": "owner", "description": "operations", "counts": {"semantic": 3}, "health": HEALTH}
@@ -77,6 +78,12 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "HealthReply": {**HEALTH, "pool": "shared/ops"},
     "History": {"id": ID},
     "HistoryReply": {"versions": [VERSION]},
+    "ListMemories": {"pool": "shared/ops", "cursor": "17", "limit": 10, "history": True},
+    "ListedVersion": {"memory": MEMORY, "change": "updated", "actor": "bob", "reason": "moved"},
+    "ListMemoriesReply": {
+        "versions": [{"memory": MEMORY, "change": "created", "actor": "alice", "reason": None}],
+        "cursor": "18",
+    },
     "Link": LINK,
     "LinkEnd": {"id": ID, "version": 2},
     "LinkReply": {"source": {"id": ID, "version": 2}, "target": {"id": OTHER, "version": 1}},
@@ -118,6 +125,10 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "StoreResult": {"error": ERROR},
     "TimeRange": RANGE,
     "TokenHash": TOKEN,
+    "Signals": {"mean_logprob": -2.5, "tool_error": True, "tool_result_empty": True},
+    "Trace": {"id": ID, "direction": "effects", "max_depth": 5, "top_k": 3, "signals": {"tool_error": True}},
+    "TraceReply": {"items": [TRACED], "triggered": True, "trigger": "tool_error"},
+    "TracedItem": TRACED,
     "Update": {"id": ID, "expected_version": 1, "content": "new", "data": None, "status": "archived"},
     "UpdateReply": {"memory": MEMORY, "conflicts": [CONFLICT], "guard": [FINDING]},
     "UsedItem": USED,

@@ -8,6 +8,7 @@ import pytest
 from mcp import Client
 from mcp.client.subscriptions import ResourceUpdated
 
+from afterwit.bus.mcp.tools import TOOLS
 from afterwit.schemas import Store
 from tests.engines.fake_system import FakeSystem
 from tests.engines.waiting import wait_until
@@ -26,7 +27,7 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
 @PATHS
 async def test_an_agent_stores_and_finds(system: FakeSystem, era: str, path: str) -> None:
     async with system.gateway() as url, system.client(url, "alice", mode=era, path=path) as client:
-        assert len((await client.list_tools()).tools) == 9
+        assert len((await client.list_tools()).tools) == len(TOOLS)
         stored = await client.call_tool("memory_store", {"content": "The relay hums"})
         found = await client.call_tool("memory_retrieve", {"query": "relay"})
         assert stored.structured_content["memory"]["author"] == "alice"

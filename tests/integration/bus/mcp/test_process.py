@@ -16,6 +16,7 @@ from mcp.client.subscriptions import ResourceUpdated
 
 from afterwit.bus.mcp.settings import GatewaySettings
 from afterwit.bus.mcp.stdio import serve_stdio
+from afterwit.bus.mcp.tools import TOOLS
 from afterwit.bus.settings import write_env
 from afterwit.schemas import Invalid, Store, Unauthenticated
 from tests.engines.fake_system import FakeSystem
@@ -120,7 +121,7 @@ def stdio(system: FakeSystem, agent: str) -> StdioServerParameters:
 @ERAS
 async def test_over_standard_input_and_output(system: FakeSystem, era: str) -> None:
     async with Client(stdio(system, "alice"), mode=era) as client:
-        assert len((await client.list_tools()).tools) == 9
+        assert len((await client.list_tools()).tools) == len(TOOLS)
         stored = await client.call_tool("memory_store", {"content": "The relay hums"})
         assert stored.structured_content["memory"]["author"] == "alice"
         uris = [resource.uri for resource in (await client.list_resources()).resources]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,6 +37,12 @@ def of(memory: Memory, *, embedded: bool = True) -> LogEntry:
         actor="alice",
         embedding=embedding(EMBEDDER.model, vector) if embedded else None,
     )
+
+
+async def log_of(*batches: Sequence[LogEntry]) -> AsyncIterator[Sequence[LogEntry]]:
+    """What a rebuild reads."""
+    for batch in batches:
+        yield batch
 
 
 def asked(text: str, *, by_words_alone: bool = False, limit: int = 10, **filters: Any) -> IndexQuery:

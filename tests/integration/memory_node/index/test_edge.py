@@ -15,7 +15,7 @@ from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter
 from afterwit.schemas import Internal, Unavailable
 from tests.embedders import WordEmbedder
 
-from .conftest import EVERYTHING, EntryMaker, asked, of
+from .conftest import EVERYTHING, EntryMaker, asked, log_of, of
 
 
 async def test_what_was_put_is_found_as_it_was(index: EdgeIndex, entry: EntryMaker) -> None:
@@ -80,7 +80,8 @@ async def test_a_purged_memory_leaves_nothing_and_stays_away(index: EdgeIndex, e
     assert await index.search(asked("")) == []
     assert await index.without_vector(10) == []
     assert await index.counts_by_status(EVERYTHING) == {}
-    (record,) = index._shard.retrieve([old.id], True, True)
+    with index._shards.reading() as shard:
+        (record,) = shard.retrieve([old.id], True, True)
     assert record.payload == {"pool": old.pool, "status": "purged", "seq": 9}
     assert record.vector == {}
 
@@ -100,6 +101,9 @@ async def test_it_outlives_its_process(tmp_path: Path, calibration: Calibration,
         assert first.created
         stored = entry("the fox sleeps", tags=("animal",)).memory
         await first.put([of(stored)])
+    async with await EdgeIndex.open(tmp_path, calibration) as again:
+        assert again.created, "nobody has filled it from the log yet"
+        await again.rebuilt(log_of([of(stored)]))
     async with await EdgeIndex.open(tmp_path, calibration) as again:
         assert not again.created
         assert [hit.memory for hit in await again.search(asked("fox", tags=("animal",)))] == [stored]

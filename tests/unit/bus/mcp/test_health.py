@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from afterwit.bus.mcp.health import judge
+from afterwit.bus.mcp.tools import TOOLS
 
 WELL = {"index": "ok", "window": "ok", "inference": "ok"}
 
 
 def test_all_is_well_only_if_all_parts_of_all_nodes_are() -> None:
     report = judge(nats="ok", nodes=[WELL, WELL])
-    assert (report.status, report.http_status, report.tools) == ("ok", 200, 9)
+    assert (report.status, report.http_status, report.tools) == ("ok", 200, len(TOOLS))
     assert report.components == {"nats": "ok", **WELL}
 
 

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from afterwit.deploy.engines.nats import make_credentials, nats_config
 from afterwit.schemas import Unavailable
-
 from tests.engines.nats_server import EXECUTABLE
 
 

@@ -1,0 +1,118 @@
+"""`export`, `import`, `audit`: pools as a whole."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from .options import asynchronous, client_options
+from .output import Output
+
+if TYPE_CHECKING:
+    from ...schemas import ListedVersion
+    from ..client import Target
+
+_SHOWN = 20
+
+
+@click.command()
+@click.argument("pools", nargs=-1, metavar="[POOL]...")
+@click.option("--history", is_flag=True, help="Every version, not the current ones alone.")
+@click.option("--to", "file", type=click.File("wb"), default="-", help="A file; left out: standard output.")
+@asynchronous
+@client_options
+async def export(output: Output, target: Target, pools: tuple[str, ...], history: bool, file: IO[bytes]) -> None:
+    """Write everything that you may read in the POOLs as JSON lines; without a POOL, in all of yours."""
+    import msgspec
+
+    from ...schemas.codec import convert
+    from ...schemas.words import PoolName
+    from ..client import bus_client
+    from ..moving import exported
+
+    count = 0
+    async with bus_client(target) as bus:
+        async for version in exported(bus, [convert(pool, PoolName) for pool in pools], history=history):
+            file.write(msgspec.json.encode(version) + b"\n")
+            count += 1
+    file.flush()
+    output.aside.print(f"[dim]{count} lines[/]")
+
+
+@click.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.option("--pool", metavar="POOL", help="Everything goes here; left out: shared pools stay what they are.")
+@click.option("--patience", "patience_s", type=click.FloatRange(1), default=120, show_default=True,
+              help="Give up when nothing was stored for so many seconds.")  # fmt: skip
+@asynchronous
+@client_options
+async def import_(output: Output, target: Target, file: IO[bytes], pool: str | None, patience_s: float) -> None:
+    """Take in what `afterwit export` wrote into FILE; - is standard input.
+
+    Memories of private pools go to your own. You are the author of what you import; tags say who was before. What was
+    archived, superseded or purged is left out. A repeated run adds nothing.
+    """
+    from ...schemas.codec import convert
+    from ...schemas.words import PoolName
+    from ..client import bus_client
+    from ..moving import Import
+
+    checked: str | None = None if pool is None else convert(pool, PoolName)
+    async with bus_client(target) as bus:
+        summary = await Import(bus, pool=checked, patience_s=patience_s).run(file)
+    told = [
+        f"{summary.created} imported, {summary.stored - summary.created} known already, {summary.links} links drawn."
+    ]
+    if summary.left_out:
+        told.append(f"{summary.left_out} were archived, superseded or purged, and left out.")
+    told += [f"[red]line {r.line}[/]: {r.error.code}: {r.error.message}" for r in summary.refused[:_SHOWN]]
+    output.result(summary, *told)
+    if summary.refused:
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("what", metavar="POOL|ID")
+@asynchronous
+@client_options
+async def audit(output: Output, target: Target, what: str) -> None:
+    """Who changed what, when and why: in a whole POOL, or of the memory ID. With --json one line per version."""
+    from ...schemas import Get, GetReply
+    from ...schemas.codec import convert
+    from ...schemas.words import MemoryId, PoolName
+    from ..client import bus_client
+    from ..moving import exported
+
+    async with bus_client(target) as bus:
+        if "/" in what:
+            pool, id = convert(what, PoolName), None
+        else:
+            id = convert(what, MemoryId)
+            pool = (await bus.call("get", Get(id=id), GetReply)).memory.pool
+        async for version in exported(bus, [pool], history=True):
+            if id in (None, version.memory.id):
+                _tell(output, version)
+
+
+def _tell(output: Output, version: ListedVersion) -> None:
+    memory = version.memory
+    if output.json:
+        output.json_line(
+            {
+                "at": memory.updated_at, "actor": version.actor, "change": version.change, "id": memory.id,
+                "version": memory.version, "status": memory.status, "author": memory.author,
+                "on_behalf_of": memory.on_behalf_of, "reason": version.reason,
+            }
+        )  # fmt: skip
+        return
+    from rich.text import Text
+
+    at = memory.updated_at.astimezone().isoformat(sep=" ", timespec="seconds")
+    line = Text.assemble(
+        (at, "dim"), f"  {version.actor:<12} {version.change:<10} {memory.id} version {memory.version}"
+    )
+    if version.reason:
+        line.append(f"  {version.reason}", style="dim")
+    output.people.print(line, soft_wrap=True)

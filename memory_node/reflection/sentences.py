@@ -1,0 +1,53 @@
+"""Text into sentences, in English and Chinese; and what a tool call says."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..index import language
+
+# A full stop ends a sentence unless it stands in a number, an abbreviation or a name (v2.8.1, e.g., Dr. Amsel, a.b.c).
+_END: Final = re.compile(
+    r"(?<=[。！？；\n])|(?<=[!?;])\s+|"
+    r"(?<![A-Z])(?<!\b[Dd]r)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\be\.g)(?<!\bi\.e)(?<!\bno)(?<=\.)\s+(?=[A-Z0-9\"“'‘(\u4e00-\u9fff])"
+)
+_CALL: Final = re.compile(r"^\s*(?P<name>[A-Za-z_][\w.]*)\((?P<arguments>.*)\)\s*$", re.DOTALL)
+_ARGUMENT: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\]]*\]|[^,]+)")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of ``text``, trimmed, none empty."""
+    return [part.strip() for part in _END.split(text) if part and part.strip()]
+
+
+def clauses(text: str) -> list[str]:
+    """Parts between commas and stronger marks: what a Chinese sentence is made of."""
+    return [
+        part.strip()
+        for part in re.split(r"(?<!\d)[,，:：](?!\d)|[；;。！？!?]\s*|(?<=\D)\.\s+|\s[-–—]\s", text)
+        if part.strip()
+    ]
+
+
+def call(text: str) -> tuple[str, dict[str, str]] | None:
+    """Name and arguments of a tool call written as ``name(key='value', …)``; ``None`` if it is none."""
+    match = _CALL.match(text)
+    if match is None:
+        return None
+    return match["name"], {key: value.strip().strip("'\"") for key, value in _ARGUMENT.findall(match["arguments"])}
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """``text`` on one line, cut at a word's end, with an ellipsis, if it has more than ``most`` characters."""
+    text = " ".join(text.split())
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > most * 0.7 else cut).rstrip(" ,;，；") + "…"
+
+
+def language_of(texts: list[str]) -> str:
+    """``en`` or ``zh``: what most of the texts are in."""
+    return language("\n".join(texts))

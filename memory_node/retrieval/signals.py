@@ -1,0 +1,82 @@
+"""The signals of a candidate, each 0…1 (1 is best), before anything is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+from ...schemas import Memory
+from ..index import Hit, folded, han_share, speaker
+from ..when import periods
+from .profiles import Profile
+from .question import Question
+
+_DATES_READ: Final = 300
+"""Characters of a memory in which days are looked for, if the query names a time."""
+_STANDING: Final = {"active": 1.0, "candidate": 0.5, "disputed": 0.3}
+_OTHER_KIND: Final = 0.5
+_DAY_S: Final = 86_400.0
+
+
+def signals_of(
+    hits: Sequence[Hit], question: Question, profile: Profile, usefulness: Callable[[str], float]
+) -> list[dict[str, float]]:
+    """One mapping per hit. ``time`` and ``speaker`` are there only if the query names a time, or who said it.
+
+    ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
+    """
+    speakers = [speaker(hit.memory) if is_talk(hit) else None for hit in hits]
+    named = {name for name in speakers if name and folded(name) in question.folded}
+    found = []
+    for hit, who in zip(hits, speakers, strict=True):
+        memory = hit.memory
+        semantic = hit.semantic or 0.0
+        days = max(0.0, (question.now - memory.occurred_at).total_seconds() / _DAY_S)
+        signals = {
+            "semantic": semantic,
+            "keyword": _keyword(hit, semantic, question, profile.other_language),
+            "recency": profile.decay_per_day**days,
+            "trust": memory.trust,
+            "confidence": memory.confidence,
+            "standing": _STANDING.get(memory.status, 0.0),
+            "usefulness": usefulness(memory.id),
+        }
+        if question.periods:
+            signals["time"] = float(_in_time(memory, question))
+        if named and who:
+            signals["speaker"] = float(who in named)
+        if profile.kinds:
+            signals["kind"] = profile.kinds.get(memory.kind, _OTHER_KIND)
+        found.append(signals)
+    return found
+
+
+def is_talk(hit: Hit) -> bool:
+    """Whether a hit is a turn of a conversation or an event of a session."""
+    return hit.before is not None or hit.memory.session_id is not None
+
+
+def _keyword(hit: Hit, semantic: float, question: Question, other_language: float) -> float:
+    """Words are evidence where they can be: in another language's text they are silent, and meaning stands for them."""
+    if not other_language or hit.keyword >= other_language * semantic:
+        return hit.keyword
+    apart = abs(han_share(hit.memory.content) - question.chinese)
+    return max(hit.keyword, other_language * semantic * min(1.0, max(0.0, 1.5 * apart - 0.25)))
+
+
+def _in_time(memory: Memory, question: Question) -> bool:
+    """Whether it happened in one of the periods that the query names, or speaks of a day in one."""
+    if any(_within(memory.occurred_at, p.start, p.end) for p in question.periods):
+        return True
+    spoken = periods(memory.content[:_DATES_READ], memory.occurred_at)
+    return any(
+        asked.start and said.start and _within(said.start, asked.start, asked.end)
+        for said in spoken
+        for asked in question.periods
+        if said.span.days is not None and said.span.days <= 7
+    )
+
+
+def _within(at: datetime, start: datetime | None, end: datetime | None) -> bool:
+    return (start is None or at >= start) and (end is None or at < end)

@@ -1,0 +1,100 @@
+"""The index and the scoring of the product in this process: seconds where the whole product takes minutes.
+
+What is asked of them is what the node asks (`afterwit.memory_node.operations.retrieving`); what is left out is the bus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from afterwit.memory_node.index import (
+    Calibration,
+    EdgeIndex,
+    Hit,
+    IndexQuery,
+    embedded_text,
+    embedding,
+    recipe,
+    turn_before,
+)
+from afterwit.memory_node.inference import Embedder
+from afterwit.memory_node.inference.embedder import Role
+from afterwit.memory_node.turns import Turns
+from afterwit.schemas import LogEntry, Memory
+from tests.evaluation.corpora import Corpus, texts
+
+_BATCH = 8
+
+
+class Vectors:
+    """Raw vectors of texts, kept in a file between runs where a folder is given."""
+
+    def __init__(self, embedder: Embedder, folder: Path | None) -> None:
+        self._embedder = embedder
+        self._folder = folder
+
+    def of(self, name: str, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+        """One row per text."""
+        path = self._folder / f"{name}-{role}.npz" if self._folder else None
+        known: dict[str, NDArray[np.float32]] = {}
+        if path is not None and path.exists():
+            with np.load(path, allow_pickle=False) as kept:
+                known = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        for start in range(0, len(missing), _BATCH):
+            some = missing[start : start + _BATCH]
+            known.update(zip(some, self._embedder.embed(some, role), strict=True))
+        if missing and path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(path, texts=np.array(list(known)), vectors=np.stack(list(known.values())))
+        return np.stack([known[text] for text in texts])
+
+
+@asynccontextmanager
+async def indexed(
+    corpus: Corpus, vectors: Vectors, calibration: Calibration, directory: Path, *, context: bool = True
+) -> AsyncIterator[EdgeIndex]:
+    """The corpus in an index as the write path would bring it there; without ``context``, each memory alone."""
+    async with await EdgeIndex.open(directory, calibration) as index:
+        before: list[Memory | None] = [None] * len(corpus.memories)
+        if context:
+            before = await Turns(index).before(corpus.memories)
+        plain = [m.content for m in corpus.memories]
+        whole = [
+            embedded_text(memory, turn.content if turn else None)
+            for memory, turn in zip(corpus.memories, before, strict=True)
+        ]
+        raw = await asyncio.to_thread(vectors.of, corpus.name, whole if context else plain, "passage")
+        entries = [
+            LogEntry(
+                memory=memory,
+                change="created",
+                actor=memory.author,
+                embedding=embedding(calibration.model, vector, recipe(memory, has_before=turn is not None)),
+                before=turn_before(turn) if turn else None,
+            )
+            for memory, vector, turn in zip(corpus.memories, raw, before, strict=True)
+        ]
+        for start in range(0, len(entries), 256):
+            await index.put(entries[start : start + 256])
+        yield index
+
+
+async def hits_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, limit: int = 50) -> list[list[Hit]]:
+    """What the index brings for each question."""
+    raw = await asyncio.to_thread(vectors.of, corpus.name, [q.text for q in corpus.questions], "query")
+    return [
+        await index.search(IndexQuery(text=question.text, vector=vector, filter=question.where, limit=limit))
+        for question, vector in zip(corpus.questions, raw, strict=True)
+    ]
+
+
+def content_vectors(corpus: Corpus, vectors: Vectors) -> NDArray[np.float32]:
+    """Raw vectors of the contents alone: the plain baseline."""
+    return vectors.of(corpus.name, texts(corpus.memories), "passage")

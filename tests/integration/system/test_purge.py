@@ -1,0 +1,232 @@
+"""After a purge the text is nowhere (G8): a search through every byte of the data directory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+
+from afterwit.bus import names
+from afterwit.memory_node.traces import traces
+from tests.engines.agents import Agent, Refused, agent
+from tests.engines.shell import Shell
+from tests.engines.system import System, afterwit_up
+from tests.engines.waiting import wait_until
+
+Secret = Callable[[str], str]
+
+
+@pytest.fixture(params=["en", "zh"])
+def secret(request: pytest.FixtureRequest, unused: str) -> Secret:
+    """Makes texts that stand nowhere else, in English and in Chinese."""
+    if request.param == "en":
+        return lambda what: f'The vault of {unused} opens with "{what} 77-81"/QXZ; tell nobody, not even Marta.'
+    return lambda what: f"{unused}号保险柜的密码是“{what} 七七八一”/QXZ，不要告诉任何人，包括玛尔塔。"
+
+
+def files_with(system: System, text: str) -> list[str]:
+    return [str(trace.file.relative_to(system.data_dir)) for trace in traces(system.data_dir, text)]
+
+
+async def purge(alice: Agent, *ids: str, **more: Any) -> dict[str, Any]:
+    return await alice.ask("forget", ids=list(ids), reason="asked to", purge=True, **more)
+
+
+async def test_a_purged_text_is_nowhere(afterwit: System, alice: Agent, bob: Agent, pool: str, secret: Secret) -> None:
+    """Stored, changed, with data, in a window, found by several, shared, and asked for by its own words."""
+    await alice.ask("pool_grant", pool=pool, agent="bob", role="reader")
+    first, second, inside = secret("first"), secret("second"), secret("inside")
+    memory = await alice.store(first, data={"note": inside}, session_id="vault", turn=1, entities=[secret("entity")])
+    await alice.tool("memory_context", session_id="vault")
+    changed = await alice.ask("update", id=memory["id"], expected_version=1, content=second, tags=[secret("tag")])
+    copy = (await alice.tool("memory_share", id=memory["id"], pool=pool))["memory"]
+    found = await alice.ask("retrieve", query=first)
+    await bob.retrieve(second, pools=[pool])
+    used = {"id": found["items"][0]["memory"]["id"], "effect": "helped", "note": second}
+    await alice.ask("feedback", retrieval_id=found["retrieval_id"], used=[used])
+    texts = [first, second, inside, secret("entity"), secret("tag")]
+    assert all(files_with(afterwit, text) for text in texts), "the search would find them"
+
+    reply = await purge(alice, memory["id"], cascade=True)
+    assert sorted(reply["ids"]) == sorted([memory["id"], copy["id"]])
+    assert {text: files_with(afterwit, text) for text in texts} == {text: [] for text in texts}
+
+    for owner, id in ((alice, memory["id"]), (bob, copy["id"])):
+        tombstone = (await owner.ask("get", id=id))["memory"]
+        assert tombstone["status"] == "purged"
+        assert not any(tombstone.get(field) for field in ("content", "data", "turn"))
+        assert not any(tombstone.get(field) for field in ("entities", "tags", "labels", "links", "fact", "session_id"))
+        (version,) = (await owner.ask("history", id=id))["versions"]
+        assert (version["actor"], version["reason"]) == ("alice", "asked to")
+        with pytest.raises(Refused, match="version"):
+            await owner.ask("get", id=id, version=1)
+    assert changed["memory"]["version"] == 2
+    assert memory["id"] not in {m["id"] for m in await alice.retrieve(first, include_archived=True)}
+    assert (await alice.tool("memory_context", session_id="vault"))["turns"] == []
+    assert {text: files_with(afterwit, text) for text in texts} == {text: [] for text in texts}
+
+
+async def test_what_came_by_the_ingest_stream_is_nowhere_either(afterwit: System, alice: Agent, secret: Secret) -> None:
+    texts = [secret(f"item {n}") for n in range(3)]
+    for n, text in enumerate(texts[:2]):
+        request = {"content": text, "idempotency_key": secret(f"key {n}")}
+        await alice.nc.request("afterwit.v1.ingest.alice.agent.alice", json.dumps(request).encode(), timeout=10)
+    await alice.ask("store_many", items=[{"content": texts[2]}])
+
+    async def ids() -> list[str]:
+        found = [m["id"] for m in await all_of(alice, "agent/alice") if m["content"] in texts]
+        return found if len(found) == 3 else []
+
+    await purge(alice, *await wait_until(ids, description="all three are in the log"))
+    assert [files_with(afterwit, text) for text in texts] == [[], [], []]
+
+
+async def test_a_busy_ingest_stream_is_washed(afterwit: System, alice: Agent, unused: str) -> None:
+    """An acknowledged item stays in its file as long as others wait there: the file has to be left behind."""
+    text = f"The vault of {unused} opens with 77-81 while others queue."
+    subject = "afterwit.v1.ingest.alice.agent.alice"
+
+    async def ingest(content: str, key: str) -> None:
+        await alice.nc.request(subject, json.dumps({"content": content, "idempotency_key": key}).encode(), timeout=10)
+
+    async with asyncio.TaskGroup() as tasks:
+        stop = asyncio.Event()
+
+        async def go_on() -> None:
+            n = 0
+            while not stop.is_set():
+                n += 1
+                await ingest(f"one of many, {unused} {n}", f"{unused} {n}")
+
+        tasks.create_task(go_on())
+        await ingest(text, f"{unused} secret")
+
+        async def id() -> str:
+            return next((m["id"] for m in await all_of(alice, "agent/alice") if m["content"] == text), "")
+
+        secret_id = await wait_until(id, description="it is in the log")
+        await purge(alice, secret_id)
+        found = files_with(afterwit, text)
+        stop.set()
+    assert found == []
+
+
+async def test_a_purged_key_answers_with_the_tombstone(afterwit: System, alice: Agent, secret: Secret) -> None:
+    """Whatever the content: nothing is kept that could tell whether it is the same."""
+    key = secret("key")
+    memory = await alice.store(secret("x"), idempotency_key=key)
+    await purge(alice, memory["id"])
+    for content in (secret("x"), "something else"):
+        again = await alice.ask("store", content=content, idempotency_key=key)
+        assert (again["created"], again["memory"]["id"], again["memory"]["status"]) == (False, memory["id"], "purged")
+    assert files_with(afterwit, secret("x")) == []
+
+
+async def test_purging_again_changes_nothing(alice: Agent) -> None:
+    memory = await alice.store("to be purged twice")
+    assert (await purge(alice, memory["id"]))["count"] == 1
+    assert (await purge(alice, memory["id"]))["count"] == 0
+    assert (await alice.ask("get", id=memory["id"]))["memory"]["version"] == 2
+    with pytest.raises(Refused, match="purged"):
+        await alice.ask("update", id=memory["id"], expected_version=2, content="back again")
+
+
+async def test_copies_that_stay_are_named(alice: Agent, pool: str) -> None:
+    memory = await alice.store("a fact to be shared")
+    copy = (await alice.tool("memory_share", id=memory["id"], pool=pool))["memory"]
+    await alice.tool("memory_forget", ids=[copy["id"]], reason="archived copies are copies")
+    assert (await purge(alice, memory["id"]))["remaining"] == [copy["id"]]
+    assert (await alice.ask("get", id=copy["id"]))["memory"]["content"] == "a fact to be shared"
+
+
+async def test_purging_takes_a_writer(alice: Agent, bob: Agent, pool: str) -> None:
+    memory = await alice.store("not bob's", pool=pool)
+    with pytest.raises(Refused) as refused:
+        await purge(bob, memory["id"])
+    assert refused.value.code == "not_found"
+    await alice.ask("pool_grant", pool=pool, agent="bob", role="reader")
+    with pytest.raises(Refused) as refused:
+        await purge(bob, memory["id"])
+    assert refused.value.code == "forbidden"
+    await alice.ask("pool_grant", pool=pool, agent="bob", role="writer")
+    assert (await purge(bob, memory["id"]))["count"] == 1
+
+
+async def test_watchers_are_told_once_nothing_is_left(afterwit: System, alice: Agent, secret: Secret) -> None:
+    memory = await alice.store(secret("told"))
+    subscription = await alice.nc.subscribe("afterwit.v1.changed.agent.alice.>")
+    await alice.nc.flush()
+    purging = asyncio.create_task(purge(alice, memory["id"]))
+    notice = json.loads((await subscription.next_msg(timeout=30)).data)
+    assert files_with(afterwit, secret("told")) == []
+    assert (notice["id"], notice["change"], notice["version"]) == (memory["id"], "purged", 2)
+    await purging
+    await subscription.unsubscribe()
+
+
+async def test_dead_letters_lose_it_too(afterwit: System, alice: Agent, operator: Client, secret: Secret) -> None:
+    memory = await alice.store(secret("dead"))
+    refused = json.dumps({"content": secret("dead"), "colour": "red"}).encode()
+    await alice.nc.request("afterwit.v1.ingest.alice.agent.alice", refused, timeout=10)
+    js = operator.jetstream()
+
+    async def buried() -> bool:
+        return (await js.stream_info(names.DEAD)).state.messages > 0
+
+    await wait_until(buried, description="it is a dead letter")
+    await purge(alice, memory["id"])
+    assert files_with(afterwit, secret("dead")) == []
+
+
+async def test_the_command_proves_it(afterwit: System, alice: Agent, secret: Secret) -> None:
+    shell = Shell(afterwit)
+    memory = await alice.store(secret("cli"), data={"deep": [secret("data")]})
+    found = await shell.json("purge", "--verify", "--text", secret("cli"), status=1)
+    assert {entry["form"] for entry in found["verified"]["found"]} >= {"utf-8"}
+    done = await shell.json("purge", memory["id"], "--reason", "asked to", "--verify", "--agent", "alice")
+    assert (done["purged"]["count"], done["verified"]["texts"], done["verified"]["found"]) == (1, 2, [])
+    people, _ = await shell.run("purge", "--verify", "--text", "-", stdin=secret("cli"))
+    assert "No trace" in people
+    await shell.run("purge", memory["id"], "--agent", "alice", status=2)
+
+
+async def test_a_node_that_dies_while_it_erases_is_caught_up(tmp_path: Path) -> None:
+    """Killed right after the request; the erasing belongs to the tombstone's entry, which is delivered again."""
+    text = "The vault opens with 77-81 before the node dies."
+    async with afterwit_up(tmp_path, "alice") as system, agent(system, "alice") as alice:
+        memory = await alice.store(text)
+        request = json.dumps({"ids": [memory["id"]], "reason": "x", "purge": True}).encode()
+        await alice.nc.publish("afterwit.v1.req.alice.forget", request, reply=alice.nc.new_inbox())
+
+        async def buried() -> bool:
+            return bool((await alice.ask("get", id=memory["id"]))["memory"]["status"] == "purged")
+
+        await wait_until(buried, description="the tombstone is in the log")
+        (node,) = system.pids("node")
+        os.kill(node, signal.SIGKILL)
+        await wait_until(lambda: system.pids("node") not in ([], [node]), description="a new node", timeout_s=60)
+        await wait_until(lambda: not files_with(system, text), description="it is erased", timeout_s=60)
+        assert (await purge(alice, memory["id"]))["count"] == 0
+    async with afterwit_up(tmp_path, "alice") as system, agent(system, "alice") as alice:
+        assert files_with(system, text) == []
+        assert (await alice.ask("get", id=memory["id"]))["memory"]["status"] == "purged"
+        assert await alice.retrieve("vault", include_archived=True) == []
+    assert list(traces(tmp_path, text)) == []
+
+
+async def all_of(alice: Agent, pool: str) -> list[dict[str, Any]]:
+    memories: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = await alice.ask("list", pool=pool, cursor=cursor)
+        memories += [version["memory"] for version in page["versions"]]
+        cursor = page.get("cursor")
+        if cursor is None:
+            return memories
