@@ -137,7 +137,10 @@ async def stir(hidden: Hidden, markers: Markers, pools: tuple[str, ...] | None =
 
 
 async def gone(agent: Agent, pool: str) -> None:
-    """Wait until ``pool`` is not there for ``agent``. Asked over MCP: what NATS has under way ends with the connection."""
+    """Wait until ``pool`` is not there for ``agent``.
+
+    Asked over MCP: what is under way over NATS is lost when the connection is ended.
+    """
 
     async def refused() -> bool:
         try:
