@@ -49,6 +49,8 @@ REQUEST_SUBJECTS: Final = f"{ROOT}.req.>"
 REJECTED_SUBJECTS: Final = f"{ROOT}.rejected.>"
 REVOKED_SUBJECTS: Final = f"{ROOT}.revoked.>"
 CHANGED_SUBJECTS: Final = f"{ROOT}.changed.>"
+NOTICE_SUBJECTS: Final = f"{ROOT}.notice.>"
+"""Where nodes publish notices. The stream keeps what it accepts under `CHANGED_SUBJECTS`, and passes it on there."""
 JOB_SUBJECTS: Final = f"{ROOT}.job.>"
 USAGE_SUBJECTS: Final = f"{ROOT}.usage.>"
 DEAD_SUBJECTS: Final = f"{ROOT}.dead.>"
@@ -146,6 +148,16 @@ def parse_log(subject: str) -> tuple[str, str]:
 def changed(pool: str, tier: str, id: str) -> str:
     """Where a change of a memory is made known."""
     return _join("changed", *_pool(pool), tier, id)
+
+
+def notice(pool: str, tier: str, id: str) -> str:
+    """Where a node publishes what is then heard, and kept, under `changed`."""
+    return _join("notice", *_pool(pool), tier, id)
+
+
+def changed_in_any_tier(pool: str, id: str) -> str:
+    """All notices of one memory: its tier can change."""
+    return ".".join((_join("changed", *_pool(pool)), "*", _token(id)))
 
 
 def changes_of(pool: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -19,6 +20,9 @@ from . import names
 from ._publish import publish_acked
 from .direct import BATCH, Reader, Stored
 from .mailbox import Question
+
+KEPT: Final = timedelta(days=7)
+"""How long a notice is kept."""
 
 _LARGEST_CURSOR: Final = 2**63
 _PAUSES_S: Final = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
@@ -60,13 +64,13 @@ class Notices:
         self._lagging_replicas = replicas > 1
 
     async def publish(self, notices: Sequence[Notice]) -> None:
-        """Publish in order and return when all are kept. On an error repeat them: a notice may come twice.
+        """Publish in order, whatever was published before, and return when all are kept. Nodes use `Announcer`.
 
         Raises:
             Unavailable, TimedOut: some may not have been published.
         """
         await publish_acked(
-            self._nc, [Question(names.changed(n.pool, n.tier, n.id), _encoder.encode(n)) for n in notices]
+            self._nc, [Question(names.notice(n.pool, n.tier, n.id), _encoder.encode(n)) for n in notices]
         )
 
     async def published(self, notice: Notice) -> bool:

@@ -12,6 +12,7 @@ from nats.js.errors import APIError, BadRequestError, NotFoundError, ServiceUnav
 
 from ..schemas import Unavailable
 from . import names
+from .notices import KEPT
 
 _DAY_S: Final = 24 * 3600.0
 _EXISTS_OTHERWISE: Final = 10058
@@ -39,6 +40,19 @@ def _work_queue(name: str, subjects: str) -> api.StreamConfig:
     return _limits(name, subjects, discard=api.DiscardPolicy.NEW).evolve(retention=api.RetentionPolicy.WORK_QUEUE)
 
 
+def _notices() -> api.StreamConfig:
+    """Keeps what comes to `NOTICE_SUBJECTS` under `CHANGED_SUBJECTS`, and passes it on there once it is kept.
+
+    Listeners would hear a message that the stream refuses, were they on the subject that it is published to.
+    """
+    return _limits(
+        names.CHANGES, names.NOTICE_SUBJECTS, discard=api.DiscardPolicy.OLD, max_age_s=KEPT.total_seconds()
+    ).evolve(
+        subject_transform=api.SubjectTransform(src=names.NOTICE_SUBJECTS, dest=names.CHANGED_SUBJECTS),
+        republish=api.RePublish(src=names.CHANGED_SUBJECTS, dest=names.CHANGED_SUBJECTS),
+    )
+
+
 def _bucket(name: str) -> api.StreamConfig:
     """A key-value bucket with history 1, as nats-py's `create_key_value` makes it, with direct reads."""
     return api.StreamConfig(
@@ -59,7 +73,7 @@ STREAMS: Final = (
     _limits(names.LOG, names.LOG_SUBJECTS, discard=api.DiscardPolicy.NEW),
     _work_queue(names.INGEST, names.INGEST_SUBJECTS),
     _work_queue(names.JOBS, names.JOB_SUBJECTS),
-    _limits(names.CHANGES, names.CHANGED_SUBJECTS, discard=api.DiscardPolicy.OLD, max_age_s=7 * _DAY_S),
+    _notices(),
     _limits(names.USAGE, names.USAGE_SUBJECTS, discard=api.DiscardPolicy.OLD, max_age_s=30 * _DAY_S),
     _limits(names.DEAD, names.DEAD_SUBJECTS, discard=api.DiscardPolicy.OLD),
     _bucket(names.AGENTS),
@@ -109,6 +123,8 @@ async def _create_or_update(js: JetStreamContext, wanted: api.StreamConfig) -> N
         max_age=wanted.max_age,
         max_msgs_per_subject=wanted.max_msgs_per_subject,
         allow_direct=wanted.allow_direct,
+        subject_transform=wanted.subject_transform,
+        republish=wanted.republish,
         allow_rollup_hdrs=wanted.allow_rollup_hdrs or present.allow_rollup_hdrs,
         allow_msg_ttl=wanted.allow_msg_ttl or present.allow_msg_ttl,
         num_replicas=max(wanted.num_replicas or 1, present.num_replicas or 1),
