@@ -21,9 +21,10 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from ..bus import names
+from ..bus.announcing import Announcer
 from ..bus.erasing import Eraser
 from ..bus.log import Log
-from ..bus.notices import Notices, notice_of
+from ..bus.notices import notice_of
 from ..schemas import AfterwitError, LogEntry, Memory, Notice
 from .index import Index
 from .rebuilding import batches_of
@@ -47,14 +48,14 @@ class Erasing:
         log: Log,
         index: Index,
         window: Window,
-        notices: Notices,
+        announcer: Announcer,
         eraser: Eraser,
         on_visible: Callable[[Notice], None],
     ) -> None:
         self._log = log
         self._index = index
         self._window = window
-        self._notices = notices
+        self._announcer = announcer
         self._eraser = eraser
         self._on_visible = on_visible
         self._waiting: dict[str, tuple[Msg, LogEntry]] = {}
@@ -115,10 +116,9 @@ class Erasing:
             await self._eraser.erase_earlier(names.LOG, *_place(tombstone))
         await self._eraser.wash(names.INGEST, names.INGEST_FILLER)
         await self._index.rebuilt(batches_of(self._log))
-        notices = [notice_of(tombstone) for tombstone in tombstones]
-        await self._notices.publish(notices)
-        for notice in notices:
-            self._on_visible(notice)
+        await self._announcer.announce(tombstones)
+        for tombstone in tombstones:
+            self._on_visible(notice_of(tombstone))
         logger.info("%d memories were purged: %d earlier versions erased", len(tombstones), len(earlier))
 
     async def _earlier(self, tombstone: LogEntry) -> list[Memory]:

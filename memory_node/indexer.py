@@ -1,7 +1,7 @@
 """From the log to what can be found: index, window, notice, ack. In that order, so that a notice is never early.
 
 Normal running, catching up, replay and rebuild are all this code. A redelivered entry changes nothing (writes are
-conditional on the sequence) and sends its notice once more (at least once).
+conditional on the sequence), and a notice that was published is not published again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Final
 
 from nats.aio.msg import Msg
 
+from ..bus.announcing import Announcer
 from ..bus.dead_letters import DeadLetters
 from ..bus.log import record_of
-from ..bus.notices import Notices, notice_of
+from ..bus.notices import notice_of
 from ..schemas import AfterwitError, LogEntry, Notice, Unavailable
 from .erasing import Erasing
 from .index import Index
@@ -37,7 +38,7 @@ class Indexer:
         self,
         index: Index,
         window: Window,
-        notices: Notices,
+        announcer: Announcer,
         dead: DeadLetters,
         erasing: Erasing,
         *,
@@ -45,7 +46,7 @@ class Indexer:
     ) -> None:
         self._index = index
         self._window = window
-        self._notices = notices
+        self._announcer = announcer
         self._dead = dead
         self._erasing = erasing
         self._succeeded = 0
@@ -113,12 +114,11 @@ class Indexer:
         await self._window.put(entries)  # in this order: see `ValkeyWindow`
 
     async def _tell(self, entries: Sequence[LogEntry]) -> None:
-        notices = [notice_of(entry) for entry in sorted(entries, key=lambda e: e.memory.seq or 0)]
-        # Whoever waits for its write on this node need not wait until the notice has been round the bus. It goes on
-        # when the loop comes to it, so the notice is sent before its answer: from here, and so in the server.
-        for notice in notices:
-            self._on_visible(notice)
-        await self._notices.publish(notices)
+        # Whoever waits for its write on this node need not wait until the notice has been round the bus.
+        in_order = sorted(entries, key=lambda each: each.memory.seq or 0)
+        for entry in in_order:
+            self._on_visible(notice_of(entry))
+        await self._announcer.announce(in_order)
 
     async def _decoded(self, messages: list[Msg]) -> list[tuple[Msg, LogEntry]]:
         entries = []

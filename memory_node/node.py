@@ -21,6 +21,7 @@ from nats.aio.client import Client
 from .. import __version__
 from ..bus import names
 from ..bus.admin import AdminServer, Task
+from ..bus.announcing import Announcer
 from ..bus.connection import Credentials, connect
 from ..bus.consumer import consume
 from ..bus.dead_letters import DeadLetters
@@ -99,9 +100,9 @@ async def running(
         log = Log(nc, replicas=settings.jetstream_replicas)
         if index.created:
             await index.rebuilt(batches_of(log))
-        notices = Notices(nc, js)
-        dead = DeadLetters(js)
         replicas = settings.jetstream_replicas
+        notices, announcer = Notices(nc, js, replicas=replicas), Announcer.on(nc, log, replicas=replicas)
+        dead = DeadLetters(js)
         agents, registry = Agents(nc, replicas=replicas, now=clock), PoolRegistry(nc, replicas=replicas, now=clock)
         end_connections = await _disconnector(stack, settings)
         quotas = Quotas(settings.limits)
@@ -160,10 +161,15 @@ async def running(
         stack.push_async_callback(subscription.unsubscribe)
         erasing = await stack.enter_async_context(
             Erasing(
-                log=log, index=index, window=window, notices=notices, eraser=Eraser(nc), on_visible=visibility.on_notice
+                log=log,
+                index=index,
+                window=window,
+                announcer=announcer,
+                eraser=Eraser(nc),
+                on_visible=visibility.on_notice,
             )
         )
-        indexer = Indexer(index, window, notices, dead, erasing, on_visible=visibility.on_notice)
+        indexer = Indexer(index, window, announcer, dead, erasing, on_visible=visibility.on_notice)
         await _consuming(stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle))
         worker = IngestWorker(nc, storing, dead, access, quotas)
         await _consuming(

@@ -12,7 +12,7 @@ import pytest
 
 from afterwit.bus import names
 from afterwit.memory_node.indexer import MAX_DELIVERIES, Indexer
-from afterwit.schemas import Internal, LogEntry, Notice, Unavailable
+from afterwit.schemas import Internal, LogEntry, Unavailable
 from afterwit.schemas.codec import MSGPACK, encode
 from tests.samples import entry
 
@@ -51,7 +51,7 @@ class Bench:
 
     @property
     def indexer(self) -> Indexer:
-        return Indexer(*cast("Any", (self.index, self.window, self.notices, self.dead, self.erasing)))
+        return Indexer(*cast("Any", (self.index, self.window, self.announcer, self.dead, self.erasing)))
 
     def message(self, seq: int, *, delivered: int = 1, data: bytes | None = None, **fields: Any) -> Message:
         data = encode(entry(f"entry {seq}", **fields), MSGPACK) if data is None else data
@@ -80,11 +80,11 @@ class Bench:
         return SimpleNamespace(put=put)
 
     @property
-    def notices(self) -> SimpleNamespace:
-        async def publish(notices: Sequence[Notice]) -> None:
-            self.events.append("notice " + " ".join(str(notice.seq) for notice in notices))
+    def announcer(self) -> SimpleNamespace:
+        async def announce(entries: Sequence[LogEntry]) -> None:
+            self.events.append("notice " + _seqs(entries))
 
-        return SimpleNamespace(publish=publish)
+        return SimpleNamespace(announce=announce)
 
     @property
     def dead(self) -> SimpleNamespace:
