@@ -82,14 +82,15 @@ class Retrieving:
         hits = await self._finding.candidates(
             IndexQuery(text=request.query, vector=vector, filter=where, limit=limit), degraded
         )
-        # Embedding the query and waiting for a place in the log take time, in which access may have ended.
-        still = await self._access.still(caller.agent)
-        hits = [hit for hit in hits if hit.memory.pool in still]
         stages.end("search")
         scored = score(hits, question, profile, self._usage.usefulness)
         stages.end("score")
         scored = await self._reranked(request, scored, degraded)
         stages.end("rerank")
+        # Waiting for a place in the log, embedding and reranking take time, in which access may have ended.
+        still = await self._access.still(caller.agent)
+        hits = [hit for hit in hits if hit.memory.pool in still]
+        scored = [each for each in scored if each.memory.pool in still]
         items = self._packed(request, question, hits, scored, now)
         stages.end("pack")
         retrieval_id = new_id()

@@ -159,6 +159,7 @@ CASES: dict[str, Callable[[Own, Things], list[Request]]] = {
         for how in ({}, {"history": True}, {"cursor": "1"})
     ],
     "feedback": _feedback,
+    "explain": lambda own, its: [{"retrieval_id": its.retrieval}],
     "changes": lambda own, its: [
         {},
         {"limit": 1000},
