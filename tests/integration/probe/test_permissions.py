@@ -95,7 +95,8 @@ async def test_what_an_agent_may_not_say_or_hear_on_nats(world: World) -> None:
     probe, its = world.probe(await world.own(intruder)), world.named.things
     subjects = [
         "$SRV.PING", "$SRV.INFO.afterwit", "$SRV.STATS.afterwit", "$SYS.REQ.SERVER.PING.CONNZ", "$SYS.REQ.USER.INFO",
-        "afterwit.v1.admin.dead_list", "afterwit.v1.admin.rebuild", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.AFTERWIT_LOG", "$JS.API.DIRECT.GET.AFTERWIT_LOG",
+        "afterwit.v1.admin.dead_list", "afterwit.v1.admin.rebuild",
+        "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.AFTERWIT_LOG", "$JS.API.DIRECT.GET.AFTERWIT_LOG",
         "$JS.API.STREAM.MSG.GET.KV_AFTERWIT_POOLS", f"afterwit.v1.req.{its.agent}.pools",
         f"afterwit.v1.ingest.{its.agent}.agent.{its.agent}", f"afterwit.v1.revoked.{its.agent}",
         f"afterwit.v1.changed.{its.pool.replace('/', '.')}.semantic.{its.shared_id}",
