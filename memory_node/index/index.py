@@ -18,15 +18,9 @@ from .filters import IndexFilter
 
 Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
 
-
-class _Indexed(msgspec.Struct):
-    """What an engine keeps beside the fields of a memory."""
-
-    before: str | None = None
-
-
 _MEMORY: Final = msgspec.json.Decoder(Memory)
-_INDEXED: Final = msgspec.json.Decoder(_Indexed)
+_BEFORE: Final = b',"before":"'
+_ID_LENGTH: Final = 36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +61,9 @@ class Hit:
 
     @cached_property
     def before(self) -> str | None:
-        """The id of the turn before it that it was indexed together with."""
-        return _INDEXED.decode(self.stored).before
+        """The id of the turn before it that it was indexed together with; it is the last field of what is stored."""
+        tail = self.stored[-(len(_BEFORE) + _ID_LENGTH + 2) :]
+        return tail[len(_BEFORE) : -2].decode() if tail.startswith(_BEFORE) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,40 +1,48 @@
-"""How alike the texts of two memories are: whether they say the same, or speak of the same."""
+"""How alike the texts of two memories are: whether they say the same, or speak of the same.
+
+Compared are bare words and pairs of Chinese characters: a hundredth of the time that terms take, and as good for this.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from ...schemas import Memory
-from ..index import folded, speaker, terms
-from ..index.analysis import is_identifier
+from ..index import folded, language, speaker
 
 _SAME_SUBJECT: Final = 0.45
-_WITH_ENTITY: Final = 0.25
+_WITH_ENTITY: Final = 0.2
 _SAME: Final = 0.85
 _READ: Final = 2000
-_WORD: Final = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:[-.'’][^\W_]+)*")
-_NEGATION: Final = frozenset("not no never without nor cannot 不 没 无 未 别 非".split())  # noqa: SIM905  # read at a glance
+_WORD: Final = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+(?:[-.'’][^\W_\u3400-\u9fff]+)*")
+_NEGATION: Final = re.compile(r"n['’]t$|^(?:not|no|never|without|nor|cannot)$|[不没無无未别非]")
+_LITTLE: Final = frozenset(
+    "a an the of to in on at by for from with and or is are was were be it its this that as not no i you he she we they"
+    .split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
     """What of a memory is compared."""
 
-    terms: frozenset[str]
-    entities: frozenset[str]
     words: frozenset[str]
+    entities: frozenset[str]
+    tags: frozenset[str]
+    language: str
     speaker: str | None
 
     @classmethod
     def of(cls, memory: Memory) -> Likeness:
         """The comparable parts of ``memory``; of a long text, its beginning."""
-        text = memory.content[:_READ]
         return cls(
-            frozenset(terms("\n".join((text, *memory.entities, *memory.tags)))),
+            frozenset(_words(folded(memory.content[:_READ]))),
             frozenset(map(folded, memory.entities)),
-            frozenset(_WORD.findall(folded(text))),
+            frozenset(map(folded, memory.tags)),
+            language(memory.content[:_READ]),
             speaker(memory),
         )
 
@@ -44,8 +52,14 @@ class Likeness:
         return folded("\n".join((memory.content, *memory.entities, *memory.tags)))
 
     def same_subject(self, other: Likeness) -> bool:
-        """Whether both speak of the same: most of the words of the shorter, fewer if both name the same entity."""
-        common = len(self.terms & other.terms) / max(1, min(len(self.terms), len(other.terms)))
+        """Whether both speak of the same: most of the words of the shorter, fewer if both name the same entity.
+
+        In two languages they have no words to share: then the same entity and the same tag say so.
+        """
+        if self.language != other.language and self.entities & other.entities and self.tags & other.tags:
+            return True
+        mine, theirs = self.words - _LITTLE, other.words - _LITTLE
+        common = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
         return common >= _SAME_SUBJECT or (common >= _WITH_ENTITY and bool(self.entities & other.entities))
 
     def same(self, other: Likeness) -> bool:
@@ -55,6 +69,14 @@ class Likeness:
         apart = self.words ^ other.words
         if len(apart) > (1 - _SAME) * len(self.words | other.words):
             return False
-        return not any(
-            word in _NEGATION or word.endswith("n't") or word.isdecimal() or is_identifier(word) for word in apart
-        )
+        return not any(_NEGATION.search(word) or any(c.isdigit() for c in word) for word in apart)
+
+
+def _words(text: str) -> list[str]:
+    words: list[str] = []
+    for run in _WORD.findall(text):
+        if len(run) > 1 and "\u3400" <= run[0] <= "\u9fff":
+            words += (a + b for a, b in pairwise(run))
+        else:
+            words.append(run)
+    return words

@@ -68,7 +68,7 @@ def pack(
             RetrievedItem(
                 memory=memory,
                 score=round(candidate.score, 6),
-                signals=candidate.signals,
+                signals={name: round(value, 4) for name, value in candidate.signals.items()},
                 why=_why(folded, now),
                 truncated=truncated,
                 folded=tuple(other.memory.id for other in folded.others),

@@ -62,7 +62,7 @@ def score(
         Scored(
             hit.memory,
             total[i],
-            {name: round(value, 4) for name, value in signals[i].items()},
+            signals[i],
             hits[replaced[i]].id if i in replaced else None,
             hits[newer[i]].id if i in newer else None,
         )
@@ -140,6 +140,7 @@ def _neighbours(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
         if hit.memory.session_id is not None and hit.memory.turn is not None
     }
     best = [0.0] * len(hits)
+    followed = {hit.before for hit in hits}
 
     def meet(one: int, other: int) -> None:
         best[one], best[other] = max(best[one], scores[other]), max(best[other], scores[one])
@@ -152,7 +153,7 @@ def _neighbours(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
             before = by_turn.get((memory.pool, memory.session_id, memory.turn - 1))
             if before is not None:
                 meet(i, before)
-        if hit.before is None and memory.session_id is None and not any(other.before == hit.id for other in hits):
+        if hit.before is None and memory.session_id is None and hit.id not in followed:
             best[i] = scores[i]
     return best
 
@@ -211,7 +212,7 @@ def _newest_first(
     and nothing says that one led to the other. A query that names a time keeps what was true then in its place.
     """
     best = sorted(range(len(hits)), key=lambda i: -scores[i])[:_NEWEST_AMONG]
-    texts = {i: Likeness.of(hits[i].memory) for i in best}
+    texts = {i: Likeness.of(hits[i].memory) for i in best if not is_talk(hits[i])}
     replaced: dict[int, int] = {}
     newer: dict[int, int] = {}
     for new in sorted(best, key=lambda i: hits[i].memory.occurred_at, reverse=True):

@@ -61,7 +61,8 @@ def _keyword(hit: Hit, semantic: float, question: Question, other_language: floa
     """Words are evidence where they can be: in another language's text they are silent, and meaning stands for them."""
     if not other_language or hit.keyword >= other_language * semantic:
         return hit.keyword
-    apart = abs(han_share(hit.memory.content) - question.chinese)
+    content = hit.memory.content
+    apart = abs((0.0 if content.isascii() else han_share(content)) - question.chinese)
     return max(hit.keyword, other_language * semantic * min(1.0, max(0.0, 1.5 * apart - 0.25)))
 
 

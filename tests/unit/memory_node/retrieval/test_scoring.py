@@ -139,7 +139,7 @@ def test_neighbours_and_their_session_support_a_turn() -> None:
 def test_turns_that_are_stored_without_a_session_know_each_other_too() -> None:
     question = hit("Bo: Where did you go?", semantic=0.9, keyword=0.9)
     answer = hit("Al: To Lisbon.", before=question.id, semantic=0.3, keyword=0)
-    elsewhere = hit("Al: To Rome.", before="somewhere", days=3, semantic=0.3, keyword=0)
+    elsewhere = hit("Al: To Rome.", before=hit().id, days=3, semantic=0.3, keyword=0)
     assert contents(scored([elsewhere, answer, question]))[1] == "Al: To Lisbon."
 
 
@@ -226,5 +226,6 @@ def test_a_reranker_puts_the_first_in_its_order_and_leaves_the_rest_behind() -> 
 
 def test_a_hit_without_a_turn_before_it_says_so() -> None:
     assert hit().before is None
-    assert hit(before="x").before == "x"
-    assert msgspec.json.decode(hit(before="x").stored, type=Memory).content == "a note"
+    before = hit().id
+    assert hit(before=before).before == before
+    assert msgspec.json.decode(hit(before=before).stored, type=Memory).content == "a note"
