@@ -73,8 +73,9 @@ class RequestServer:
     Requests run side by side, up to 256; beyond that they queue, and other nodes of the queue group take new ones. On
     leaving, no more are taken and those under way have ten seconds to end.
 
-    ``components`` tells how the node's parts are doing, for ``$SRV.STATS``, whose ``data`` is
-    ``{"components": {part: state}, "operations": {op: {requests, errors, p50_ms, p99_ms}}}``.
+    ``components`` tells how the node's parts are doing and ``work`` how much it has done beside requests, for
+    ``$SRV.STATS``, whose ``data`` is
+    ``{"components": {part: state}, "work": {what: count}, "operations": {op: {requests, errors, p50_ms, p99_ms}}}``.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class RequestServer:
         *,
         components: Callable[[], dict[str, str]],
         version: str,
+        work: Callable[[], dict[str, int]] = dict,
     ) -> None:
         unknown = handlers.keys() - OPERATIONS.keys()
         if unknown:
@@ -91,6 +93,7 @@ class RequestServer:
         self._nc = nc
         self._handlers = handlers
         self._components = components
+        self._work = work
         self._version = version
         self._latencies = Latencies()
         self._room = asyncio.Semaphore(_UNDER_WAY)
@@ -203,7 +206,11 @@ class RequestServer:
         return self._nc.max_payload - names.HEADER_ALLOWANCE
 
     def _statistics(self, _: EndpointStats) -> dict[str, Any]:
-        return {"components": self._components(), "operations": self._latencies.summary()}
+        return {
+            "components": self._components(),
+            "work": self._work(),
+            "operations": self._latencies.summary(),
+        }
 
 
 class Requester:

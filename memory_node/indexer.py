@@ -53,6 +53,11 @@ class Indexer:
         self._first_failures: dict[int, int] = {}  # how many had succeeded when an entry first failed
         self._on_visible = on_visible
 
+    @property
+    def indexed(self) -> int:
+        """How many entries it has made visible."""
+        return self._succeeded
+
     async def handle(self, messages: list[Msg]) -> None:
         """Make a batch visible and ack it. What is raised brings the batch back later (see `consume`)."""
         entries = await self._decoded(messages)

@@ -199,7 +199,13 @@ async def running(
             AdminServer(nc, _tasks(Rebuilding(log, index, window), Burials(dead, log, indexer)))
         )
         await stack.enter_async_context(
-            RequestServer(nc, quotas.guarding(handlers), components=components, version=__version__)
+            RequestServer(
+                nc,
+                quotas.guarding(handlers),
+                components=components,
+                version=__version__,
+                work=lambda: {"indexed": indexer.indexed},
+            )
         )
         logger.info("the node serves %d operations", len(handlers))
         yield

@@ -22,7 +22,7 @@ from tests.engines.nats_server import NatsServer
 from tests.engines.qdrant import QdrantFacade
 from tests.engines.system import System, launched
 
-_OUTLIVING = ("afterwit", "doomed", "qdrant")
+_OUTLIVING = ("afterwit", "doomed", "pair", "qdrant")
 """Fixtures with processes that several tests share."""
 
 

@@ -129,10 +129,10 @@ async def agent(system: System, name: str, *, mode: str = "auto", path: str = "/
 
 @asynccontextmanager
 async def mcp_client(
-    system: System, token: str, *, mode: str = "auto", path: str = "/mcp", **options: Any
+    system: System, token: str, *, mode: str = "auto", path: str = "/mcp", gateway: int = 0, **options: Any
 ) -> AsyncIterator[Client]:
-    """An MCP client over HTTP."""
-    url = system.ready.gateways[0] + path
+    """An MCP client over HTTP, of the ``gateway``-th gateway."""
+    url = system.ready.gateways[gateway] + path
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60, verify=False) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode, **options) as client,
