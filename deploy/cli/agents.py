@@ -63,6 +63,7 @@ async def revoke(output: Output, name: str, url: str, data_dir: DataDir) -> None
     from ...bus.identity import Agents, disconnect
     from ...bus.identity.parts import SYS
     from ...bus.revocation import announce
+    from ...bus.tls import Tls
     from ..admin import connected_as, credentials_file, operator
 
     async with operator(url, data_dir, os.environ) as nc:
@@ -72,7 +73,7 @@ async def revoke(output: Output, name: str, url: str, data_dir: DataDir) -> None
     ended = 0
     system = credentials_file(SYS, data_dir, os.environ)
     if system is not None:
-        async with connected_as(SYS, url, system) as nc_sys:
+        async with connected_as(SYS, url, system, Tls.from_env(os.environ)) as nc_sys:
             ended = await disconnect(nc_sys, name)
     output.result(
         {"agent": name, "revoked": True, "connections_ended": ended},

@@ -22,6 +22,7 @@ _HOME_OF: Final = {
     "pool": "pools",
     "store": "memories",
     "retrieve": "memories",
+    "trace": "memories",
     "history": "memories",
     "forget": "memories",
     "watch": "watching",

@@ -1,4 +1,4 @@
-"""`store`, `retrieve`, `history`, `forget`: single memories from the command line."""
+"""`store`, `retrieve`, `trace`, `history`, `forget`: single memories from the command line."""
 
 from __future__ import annotations
 
@@ -76,6 +76,28 @@ async def retrieve(output: Output, target: Target, query: str, **fields: Any) ->
     async with bus_client(target) as bus:
         reply = await bus.call("retrieve", request, RetrieveReply)
     output.result(reply, *found(reply))
+
+
+@click.command()
+@click.argument("id", required=False)
+@click.option("--session", "session_id", help="Start from the latest event of this session instead of ID.")
+@click.option("--effects", is_flag=True, help="Forward to what came of it, not back to its causes.")
+@click.option("--depth", "max_depth", type=click.IntRange(1, 100), help="Steps from the start.")
+@click.option("--top", "top_k", type=click.IntRange(1, 100), default=20, show_default=True, help="How many.")
+@asynchronous
+@client_options
+async def trace(output: Output, target: Target, effects: bool, **fields: Any) -> None:
+    """Why did it happen? Follow the causes of the event ID back to where they begin."""
+    from ...schemas import Trace, TraceReply
+    from ...schemas.codec import convert
+    from ..client import bus_client
+    from .tables import chain
+
+    given = {name: value for name, value in fields.items() if value is not None}
+    request = convert({"direction": "effects" if effects else "causes", **given}, Trace)
+    async with bus_client(target) as bus:
+        reply = await bus.call("trace", request, TraceReply)
+    output.result(reply, chain(reply) if reply.items else "Nothing led to it that is known here.")
 
 
 @click.command()

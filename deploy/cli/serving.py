@@ -81,4 +81,4 @@ async def mcp(output: Output, target: Target) -> None:
     from ...bus.mcp.stdio import serve_stdio
 
     log_to_stderr(os.environ)
-    await serve_stdio(target.agent, target.url, target.token)
+    await serve_stdio(target.agent, target.url, target.token, tls=target.tls)

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...schemas import HistoryReply, RetrieveReply
+from ...schemas import HistoryReply, RetrieveReply, TraceReply
 
 _LONGEST_VALUE: Final = 60
 _UNITS: Final = (("y", 365 * 86_400), ("mo", 30 * 86_400), ("d", 86_400), ("h", 3600), ("min", 60))
@@ -47,6 +47,22 @@ def found(reply: RetrieveReply) -> list[RenderableType]:
     if reply.degraded:
         parts.append(f"[yellow]Degraded: {', '.join(reply.degraded)} could not be asked.[/]")
     return parts
+
+
+def chain(reply: TraceReply) -> RenderableType:
+    """The events of a trace in path order, nearest first."""
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    table.add_column("steps", justify="right", no_wrap=True)
+    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("turn", justify="right", no_wrap=True)
+    table.add_column("what", ratio=1, overflow="fold")
+    for item in reply.items:
+        memory = item.memory
+        what = Text(memory.content)
+        what.append(f"\n{memory.kind} by {memory.author}  {memory.id}", style="dim")
+        turn = "" if memory.turn is None else str(memory.turn)
+        table.add_row(str(item.depth), f"{item.weight:.2f}", turn, what)
+    return table
 
 
 def versions(reply: HistoryReply) -> RenderableType:

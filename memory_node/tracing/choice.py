@@ -53,11 +53,9 @@ def reconstruction(start: LogRecord, found: Found, similarity: Similarity) -> fl
 
 
 def _strongest_chain(found: Mapping[str, Found]) -> list[Found]:
-    """The way to the root (an event that nothing leads on from) of the greatest weight, nearest first."""
-    passed = {f.via for f in found.values()}
-    roots = [f for id, f in found.items() if id not in passed]
-    root = max(roots, key=lambda f: (f.weight, f.depth))
-    chain = [root]
+    """The way of the greatest weight to an end (a root; in nothing but cycles, to the deepest), nearest first."""
+    ends = [f for f in found.values() if f.last] or [max(found.values(), key=lambda f: f.depth)]
+    chain = [max(ends, key=lambda f: (f.weight, f.depth))]
     while (via := chain[-1].via) in found:
         chain.append(found[via])
     return chain[::-1]

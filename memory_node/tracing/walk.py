@@ -24,12 +24,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An event that the walk reached: see `afterwit.schemas.trace.TracedItem` for the meaning of its fields."""
+    """An event that the walk reached: see `afterwit.schemas.trace.TracedItem` for the meaning of its fields.
+
+    ``last``: nothing leads on from it (back along causes, it is a root).
+    """
 
     record: LogRecord
     depth: int
     weight: float
     via: str
+    last: bool
 
 
 Expand = Callable[[Mapping[str, LogRecord]], Awaitable[list[Step]]]
@@ -57,8 +61,9 @@ async def walk(start: LogRecord, expand: Expand, read: Read, *, max_depth: int) 
         if not frontier:
             break
     depths, weights, vias = _longest(origin, steps), *_strongest(origin, steps)
+    leading = {step.source for step in steps}
     return {
-        id: Found(record, depths[id], weights[id], vias[id])
+        id: Found(record, depths[id], weights[id], vias[id], last=id not in leading)
         for id, record in seen.items()
         if id != origin and id in vias
     }
