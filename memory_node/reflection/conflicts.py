@@ -18,6 +18,7 @@ from ...schemas import Fact
 from . import cues
 from .axes import opposite
 from .facts import compare_facts
+from .keeping import squeezed
 from .statements import Statement
 from .values import Value, relation
 
@@ -26,6 +27,8 @@ Side: TypeAlias = Literal["a", "b"]
 
 _MARKS: Final = frozenset(".,;。，；、")
 
+LONGEST: Final = 1000
+"""Characters. What is longer tells more than one thing."""
 SAME: Final = 0.84
 """Calibrated similarity (unit) from which two texts may say the same. Translations have 0.8 on average."""
 TOPIC: Final = 0.45
@@ -62,7 +65,12 @@ def judge(
 
     ``b_is_newer``: ``b`` was said later. That alone makes no supersession (it may be a mistake), its words decide.
     """
-    first, second = Statement(a), Statement(b)
+    if max(len(a), len(b)) > LONGEST and (fact_a is None or fact_b is None):
+        same = squeezed(a) == squeezed(b)
+        return (
+            Judgement("duplicate", "the same text") if same else Judgement("compatible", "too long for one statement")
+        )
+    first, second = Statement(a[:LONGEST]), Statement(b[:LONGEST])
     if fact_a is not None and fact_b is not None:
         exact = compare_facts(fact_a, fact_b)
         if exact is not None:
@@ -196,7 +204,7 @@ def _dates_differ(a: Statement, b: Statement) -> bool:
 
 
 def _one_day_of_many(rule: Statement, case: Statement) -> bool:
-    """ "Closed on Mondays" and "open on Monday 6 April"; "reached by bus 11" and "on the day of the marathon"."""
+    """Whether a rule stands beside one day: "closed on Mondays", "was open on Monday 6 April"."""
     single = (
         any(value.dimension == "date" for value in case.values) or " on the day " in case.text or "那天" in case.text
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from . import cues
+from .conflicts import LONGEST
 from .keeping import details, squeezed
 from .outcome import is_failure
 from .sentences import sentences
@@ -127,9 +128,9 @@ def same_again(text: str, earlier: Sequence[str], similarities: Sequence[float] 
     ``similarities`` are calibrated ones to each earlier statement, if the caller has them: at 0.95 or more, fewer
     shared words are enough.
     """
-    said = Statement(text)
+    said = Statement(text[:LONGEST])
     for i in range(len(earlier) - 1, -1, -1):
-        before = Statement(earlier[i])
+        before = Statement(earlier[i][:LONGEST])
         if squeezed(text) == squeezed(earlier[i]):
             return i
         if said.negated != before.negated or said.names != before.names or not _same_figures(said, before):

@@ -14,6 +14,7 @@ from typing import Final
 from ..index.analysis import folded
 from .chinese_names import people, places
 from .cues import words
+from .sentences import pieces
 
 _HAN: Final = "\u4e00-\u9fff"
 _IDENTIFIER: Final = re.compile(
@@ -83,6 +84,11 @@ def entities(text: str, known: Iterable[str] = ()) -> list[str]:
 
     ``known`` are names that the pool already has (a gazetteer): found whatever they look like.
     """
+    names = tuple(known)
+    return list(dict.fromkeys(name for _, piece in pieces(text) for name in _of_piece(piece, names)))
+
+
+def _of_piece(text: str, known: tuple[str, ...]) -> list[str]:
     spots: dict[str, int] = {}
 
     def add(name: str, at: int) -> None:

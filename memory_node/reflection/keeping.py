@@ -14,7 +14,7 @@ from typing import Final
 from ..index import terms
 from . import cues
 from .entities import entities
-from .sentences import sentences
+from .sentences import pieces, sentences
 from .values import values
 
 _CODE: Final = re.compile(
@@ -32,6 +32,11 @@ def details(text: str, known: Iterable[str] = ()) -> list[str]:
 
     In order of appearance; a detail that is part of a longer one is left out.
     """
+    names = tuple(known)
+    return list(dict.fromkeys(detail for _, piece in pieces(text) for detail in _of_piece(piece, names)))
+
+
+def _of_piece(text: str, known: tuple[str, ...]) -> list[str]:
     spots: list[tuple[int, int]] = [(value.start, value.end) for value in values(text)]
     spots += [match.span() for match in _CODE.finditer(text)]
     for match in _QUOTED.finditer(text):

@@ -45,12 +45,12 @@ _HAN_SECTIONS: Final = {"万": 10**4, "亿": 10**8}
 _SUFFIX: Final = {"k": 1000.0, "万": 1e4, "亿": 1e8, "千": 1e3, "million": 1e6, "thousand": 1e3, "billion": 1e9}
 
 _WORD: Final = "|".join(sorted((*_ONES, *_TENS, *_SCALES), key=len, reverse=True))
-DIGITS: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?"
+DIGITS: Final = r"\d{1,3}(?:,\d{3}){1,6}(?:\.\d{1,12})?(?!\d)|\d{1,20}(?:\.\d{1,12})?"
 """Arabic numbers, with thousands' separators or without."""
 NUMBER: Final = (
-    rf"(?:(?:{DIGITS})(?:\s?(?:million|thousand|billion)\b|k\b|[万亿千](?![一-鿿]?[A-Za-z]))?"
-    rf"|\b(?:an?\s+(?=hundred|thousand|dozen))?(?:{_WORD})(?:(?:[-\s]|\sand\s)(?:{_WORD}))*\b"
-    r"|[零〇一二两三四五六七八九十百千万亿]+)"
+    rf"(?:(?<!\d)(?:{DIGITS})(?:\s?(?:million|thousand|billion)\b|k\b|[万亿千](?![一-鿿]?[A-Za-z]))?"
+    rf"|\b(?:an?\s+(?=hundred|thousand|dozen))?(?:{_WORD})(?:(?:[-\s]|\sand\s)(?:{_WORD})){{0,5}}\b"
+    r"|(?<![零〇一二两三四五六七八九十百千万亿])[零〇一二两三四五六七八九十百千万亿]{1,12})"
 )
 """A pattern (case-insensitive, without groups) for whatever `number` understands."""
 _DIGITS_AND_SUFFIX: Final = re.compile(rf"({DIGITS})\s?(million|thousand|billion|k|[万亿千])?", re.IGNORECASE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from ..index import language
@@ -14,6 +15,24 @@ _END: Final = re.compile(
 )
 _CALL: Final = re.compile(r"^\s*(?P<name>[A-Za-z_][\w.]*)\((?P<arguments>.*)\)\s*$", re.DOTALL)
 _ARGUMENT: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\]]*\]|[^,]+)")
+
+
+PIECE: Final = 1000
+"""Characters. Patterns are tried on pieces of at most this length, so that no text, however odd, takes long."""
+
+
+def pieces(text: str, most: int = PIECE) -> Iterator[tuple[int, str]]:
+    """``text`` in parts of at most ``most`` characters, each with its place; cut between words if possible."""
+    start = 0
+    while len(text) - start > most:
+        window = text[start : start + most]
+        cut = max(window.rfind("\n"), window.rfind("。"), window.rfind(". "))
+        if cut < most // 2:
+            cut = window.rfind(" ")
+        end = start + (cut + 1 if cut >= most // 2 else most)
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:]
 
 
 def sentences(text: str) -> list[str]:

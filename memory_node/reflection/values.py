@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 from .calendar_values import Day, clocks, days
 from .cues import words
 from .numerals import NUMBER, number
+from .sentences import pieces
 from .units import CURRENCIES, MEASURE_WORDS, UNITS, Unit
 
 Relation: TypeAlias = Literal["equal", "consistent", "disjoint"]
@@ -46,6 +47,14 @@ class Value:
 
 def values(text: str) -> list[Value]:
     """All values of ``text`` in order; no two of them overlap."""
+    return [
+        replace(value, start=value.start + start, end=value.end + start)
+        for start, piece in pieces(text)
+        for value in _of_piece(piece)
+    ]
+
+
+def _of_piece(text: str) -> list[Value]:
     found: list[Value] = []
     taken: list[tuple[int, int]] = []
     for value in _all(text):
