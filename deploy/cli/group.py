@@ -22,6 +22,7 @@ _HOME_OF: Final = {
     "pool": "pools",
     "store": "memories",
     "retrieve": "memories",
+    "explain": "explaining",
     "trace": "memories",
     "history": "memories",
     "forget": "memories",

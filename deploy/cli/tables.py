@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...schemas import HistoryReply, RetrieveReply, TraceReply
+from ...schemas import ExplainReply, HistoryReply, RetrieveReply, TraceReply
 
 _LONGEST_VALUE: Final = 60
 _UNITS: Final = (("y", 365 * 86_400), ("mo", 30 * 86_400), ("d", 86_400), ("h", 3600), ("min", 60))
@@ -46,6 +46,32 @@ def found(reply: RetrieveReply) -> list[RenderableType]:
         parts.append("[yellow]Nothing here seems to answer that.[/]")
     if reply.degraded:
         parts.append(f"[yellow]Degraded: {', '.join(reply.degraded)} could not be asked.[/]")
+    return parts
+
+
+def explained(reply: ExplainReply) -> list[RenderableType]:
+    """The items of a retrieval with their signals, what was said of them since, and the time of each stage."""
+    parts: list[RenderableType] = [
+        f"Profile [bold]{reply.profile}[/], {age(reply.at)} ago: {len(reply.items)} of {reply.candidates} candidates"
+    ]
+    if reply.items:
+        table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+        table.add_column("score", justify="right", no_wrap=True)
+        table.add_column("id", no_wrap=True)
+        table.add_column("signals", ratio=2)
+        table.add_column("why", ratio=2)
+        table.add_column("feedback", ratio=1)
+        for item in reply.items:
+            signals = ", ".join(f"{name} {value:.2f}" for name, value in item.signals.items())
+            said = "" if item.feedback is None else f"{item.feedback.effect} {item.feedback.note or ''}".strip()
+            table.add_row(f"{item.score:.3f}", item.id, Text(signals), Text(item.why), Text(said))
+        parts.append(table)
+    if reply.no_answer:
+        parts.append("[yellow]Nothing there seemed to answer it.[/]")
+    if reply.degraded:
+        parts.append(f"[yellow]Degraded: {', '.join(reply.degraded)} could not be asked.[/]")
+    stages = ", ".join(f"{name} {ms:.1f}" for name, ms in reply.stages.items())
+    parts.append(f"Took {reply.took_ms:.1f} ms: {stages}")
     return parts
 
 

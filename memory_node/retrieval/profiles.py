@@ -44,7 +44,7 @@ PROFILES: Final = {
             name="evidence",
             weights={"semantic": 0.52, "keyword": 0.48},
             effects={
-                "time": 0.15,
+                "time": 0.3,
                 "speaker": 0.2,
                 "recency": 0.02,
                 "trust": 0.2,

@@ -228,6 +228,8 @@ def _newest_first(
             (replaced if said else newer).setdefault(old, new)
             if signals[old].get("time", 0.0) > signals[new].get("time", 0.0):
                 continue
+            if not said and signals[old]["usefulness"] > signals[new]["usefulness"]:
+                continue  # whoever used both knew better
             if scores[old] >= scores[new] and (said or scores[new] >= _NEAR_ENOUGH * scores[old]):
                 scores[new] = scores[old] + 1e-6
     return replaced, newer

@@ -50,7 +50,14 @@ async def _publish_all(nc: Client, agent: str, pool: str, conversation: Conversa
     js = nc.jetstream()
     for start in range(0, len(conversation.turns), _AT_ONCE):
         requests = [
-            Store(content=turn.text, data={"turn": turn.id}, occurred_at=turn.at, idempotency_key=turn.id)
+            Store(
+                content=turn.text,
+                data={"turn": turn.id},
+                session_id=f"{conversation.id}-{turn.session}",
+                turn=turn.number,
+                occurred_at=turn.at,
+                idempotency_key=turn.id,
+            )
             for turn in conversation.turns[start : start + _AT_ONCE]
         ]
         await asyncio.gather(*(ingest.publish(js, agent, pool, request) for request in requests))

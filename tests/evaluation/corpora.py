@@ -38,7 +38,6 @@ class Asked:
     where: IndexFilter
     time_zone: str | None = None
     ordered: bool = False
-    current: tuple[str, ...] = ()
 
     @property
     def half(self) -> int:
@@ -105,23 +104,20 @@ def of_cases(folder: Path) -> Corpus:
             )
         )
     labels = {stored.id: row["id"] for stored, row in zip(memories, rows, strict=True)}
-    at = {row["id"]: row["at"] for row in rows}
     every_pool = tuple(sorted({stored.pool for stored in memories}))
-    questions = tuple(_asked(row, every_pool, at) for row in _lines(folder / "queries.jsonl"))
+    questions = tuple(_asked(row, every_pool) for row in _lines(folder / "queries.jsonl"))
     languages = {row["query"]: row["lang"] for row in _lines(folder / "queries.jsonl")}
     return Corpus("cases", tuple(memories), labels, questions, languages)
 
 
-def _asked(row: dict[str, Any], every_pool: Sequence[str], at: dict[str, str]) -> Asked:
+def _asked(row: dict[str, Any], every_pool: Sequence[str]) -> Asked:
     given = row["filters"]
     pools = given.get("pool")
     time = given.get("time_range")
     tier = given.get("tier")
-    ordered = row["type"] == "superseded"
-    relevant = tuple(row["relevant"])
     return Asked(
         text=row["query"],
-        relevant=relevant,
+        relevant=tuple(row["relevant"]),
         category=row["type"],
         now=_time(row["now"]) if row.get("now") else _LAST_DAY,
         time_zone="Asia/Shanghai" if row["lang"] == "zh" else None,
@@ -133,15 +129,8 @@ def _asked(row: dict[str, Any], every_pool: Sequence[str], at: dict[str, str]) -
             task_type=given.get("task_type"),
             time_range=TimeRange(start=_time(time[0]), end=_time(time[1])) if time else None,
         ),
-        ordered=ordered,
-        current=_current(relevant, at) if ordered else (),
+        ordered=row["type"] == "superseded",
     )
-
-
-def _current(relevant: Sequence[str], at: dict[str, str]) -> tuple[str, ...]:
-    """Which of the relevant hold the current fact: the first one."""
-    del at
-    return tuple(relevant[:1])
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -157,7 +146,7 @@ def _id(corpus: str, label: str) -> str:
 
 
 def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return datetime.fromisoformat(text)
 
 
 def texts(memories: Iterable[Memory]) -> list[str]:

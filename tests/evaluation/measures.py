@@ -1,7 +1,8 @@
-"""Measures of a ranking: recall at k and mean reciprocal rank."""
+"""Measures of a ranking: recall at k, mean reciprocal rank, and normalised discounted cumulative gain."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ class Scores:
     recall_at_5: float
     recall_at_10: float
     mrr: float
+    ndcg_at_10: float
 
 
 def scores(judged: Iterable[Judged]) -> Scores:
@@ -34,6 +36,7 @@ def scores(judged: Iterable[Judged]) -> Scores:
         recall_at_5=mean(recall(ranking, relevant, 5) for ranking, relevant in cases),
         recall_at_10=mean(recall(ranking, relevant, 10) for ranking, relevant in cases),
         mrr=mean(reciprocal_rank(ranking, relevant) for ranking, relevant in cases),
+        ndcg_at_10=mean(ndcg(ranking, relevant, 10) for ranking, relevant in cases),
     )
 
 
@@ -45,3 +48,9 @@ def recall(ranking: Sequence[str], relevant: frozenset[str], k: int) -> float:
 def reciprocal_rank(ranking: Sequence[str], relevant: frozenset[str]) -> float:
     """1 / rank of the first relevant id, 0 if there is none."""
     return next((1 / rank for rank, id in enumerate(ranking, start=1) if id in relevant), 0.0)
+
+
+def ndcg(ranking: Sequence[str], relevant: frozenset[str], k: int) -> float:
+    """Gain of 1 for each relevant id, discounted by log2(rank + 1), against the best order (Järvelin 2002)."""
+    gained = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranking[:k], start=1) if id in relevant)
+    return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(relevant)) + 1))

