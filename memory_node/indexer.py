@@ -72,9 +72,9 @@ class Indexer:
                 await self._settle_each(entries)
 
     async def make_visible(self, entries: Sequence[LogEntry]) -> None:
-        """Index, put into windows, publish the notices; of a tombstone only the first two."""
+        """Index, put into windows, publish the notices; of a tombstone, and of a version once more, only the first two."""
         await self._put(entries)
-        await self._tell([entry for entry in entries if entry.change != "purged"])
+        await self._tell([entry for entry in entries if entry.change != "purged" and not entry.again])
 
     async def _settle(self, entries: Sequence[tuple[Msg, LogEntry]]) -> None:
         await self.make_visible([entry for _, entry in entries])

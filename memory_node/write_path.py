@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ..bus.log import Log
+from ..bus.log import Log, LogRecord
 from ..schemas import Embedding, LogEntry, Memory, TurnBefore, Unavailable
 from ..schemas.words import Change
 from .index import Index, embedded_text, embedding, recipe, turn_before
@@ -43,6 +43,7 @@ class Draft:
     request_digest: str | None = None
     embedding: Embedding | None = None
     before: TurnBefore | None = None
+    again: bool = False
 
     def entry(self) -> LogEntry:
         """The log entry of this draft."""
@@ -54,6 +55,7 @@ class Draft:
             embedding=self.embedding,
             request_digest=self.request_digest,
             before=self.before,
+            again=self.again,
         )
 
 
@@ -75,6 +77,8 @@ class WritePath:
         self._visibility = visibility
         self._visible_within_s = visible_within_s
         self._turns = Turns(index)
+        self.without_embedding = asyncio.Event()
+        """Set when something went in without an embedding; whoever fills in (`Filling`) clears it."""
 
     @property
     def turns(self) -> Turns:
@@ -119,6 +123,34 @@ class WritePath:
             raise result
         return result
 
+    async def fill(self, records: Sequence[LogRecord]) -> int:
+        """Append these newest versions once more, with their embeddings; how many nobody else changed meanwhile.
+
+        Raises:
+            Unavailable, Quota: there is no embedding to be had now; nothing was written.
+        """
+        drafts = [
+            Draft(
+                memory=record.entry.memory,
+                change=record.entry.change,
+                actor=record.entry.actor,
+                expected_seq=record.seq,
+                reason=record.entry.reason,
+                request_digest=record.entry.request_digest,
+                before=record.entry.before,
+                again=True,
+            )
+            for record in records
+            if record.entry.memory.content and not self._has_embedding(record)
+        ]
+        ready = await self._embedded(drafts, Priority.BULK, or_without=False)
+        results = await self._log.append_many([(draft.entry(), draft.expected_seq) for draft in ready])
+        return sum(isinstance(result, int) for result in results)
+
+    def _has_embedding(self, record: LogRecord) -> bool:
+        made = record.entry.embedding
+        return made is not None and made.model == self._embeddings.model
+
     async def ensure_visible(self, memory: Memory) -> Memory:
         """Wait for a memory that somebody else appended, for a caller who repeats that store."""
         with self._visibility.watch(memory.id) as watch:
@@ -150,7 +182,7 @@ class WritePath:
             return False
         return memory.seq is not None and indexed >= memory.seq
 
-    async def _embedded(self, drafts: Sequence[Draft], priority: Priority) -> list[Draft]:
+    async def _embedded(self, drafts: Sequence[Draft], priority: Priority, *, or_without: bool = True) -> list[Draft]:
         """The drafts with their embeddings; where inference is away without: such a memory is found by its words."""
         ready = list(drafts)
         missing = [i for i, draft in enumerate(drafts) if draft.embedding is None and draft.memory.content]
@@ -158,7 +190,8 @@ class WritePath:
             return ready
         before = await self._turns_before([drafts[i] for i in missing])
         for i, turn in zip(missing, before, strict=True):
-            ready[i] = dataclasses.replace(ready[i], before=turn_before(turn) if turn else None)
+            if not ready[i].again:
+                ready[i] = dataclasses.replace(ready[i], before=turn_before(turn) if turn else None)
         texts = [
             embedded_text(drafts[i].memory, turn.content if turn else None)
             for i, turn in zip(missing, before, strict=True)
@@ -166,7 +199,10 @@ class WritePath:
         try:
             vectors = await self._embeddings.embed(texts, "passage", priority=priority)
         except Unavailable as e:
+            if not or_without:
+                raise
             logger.warning("%d memories go in without an embedding: %s", len(missing), e)
+            self.without_embedding.set()
             return ready
         for i, vector in zip(missing, vectors, strict=True):
             made = embedding(
@@ -176,14 +212,15 @@ class WritePath:
         return ready
 
     async def _turns_before(self, drafts: Sequence[Draft]) -> list[Memory | None]:
-        """The turn before each: found for a new memory, read again for a later version of one."""
+        """The turn before each: found for a new memory, read again for one that was written before."""
         known = [draft.before.id for draft in drafts if draft.before is not None]
         records = await self._log.latest_many(known) if known else {}
-        new = iter(await self._turns.before([draft.memory for draft in drafts if draft.change == "created"]))
+        new = [draft.change == "created" and draft.before is None and not draft.again for draft in drafts]
+        found = iter(await self._turns.before([d.memory for d, is_new in zip(drafts, new, strict=True) if is_new]))
         turns: list[Memory | None] = []
-        for draft in drafts:
-            if draft.change == "created":
-                turns.append(next(new))
+        for draft, is_new in zip(drafts, new, strict=True):
+            if is_new:
+                turns.append(next(found))
                 continue
             record = records.get(draft.before.id) if draft.before else None
             turns.append(record.entry.memory if record and record.entry.memory.content else None)

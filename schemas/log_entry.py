@@ -34,7 +34,8 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one memory.
 
     ``actor`` made it and said ``reason``; ``request_digest`` tells a repeated store from another one and stays
-    the same through all versions, as ``before`` does.
+    the same through all versions, as ``before`` does. ``again``: this is the version that stood before, once more and
+    now with its embedding (which could not be made then): nothing changed, and nobody is told.
     """
 
     memory: Memory
@@ -44,3 +45,4 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     embedding: Embedding | None = None
     request_digest: str | None = None
     before: TurnBefore | None = None
+    again: bool = False

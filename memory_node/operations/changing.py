@@ -69,10 +69,18 @@ class Changing:
 
     async def update(self, caller: Caller, request: Update) -> UpdateReply:
         """Change fields of the version that the caller read, or bring an earlier version back."""
-        record = await self._writable(caller.agent, request.id)
+        for _ in range(_TRIES):
+            record = await self._writable(caller.agent, request.id)
+            if record.entry.memory.version != request.expected_version:
+                raise _stale(record.entry.memory, request.expected_version)
+            try:
+                return await self._updated(caller, request, record)
+            except WrongLastSequence:  # by another update, or by the same version once more (see `LogEntry.again`)
+                continue
+        raise Unavailable(f"{request.id} is being changed by many others just now: try again")
+
+    async def _updated(self, caller: Caller, request: Update, record: LogRecord) -> UpdateReply:
         old = record.entry.memory
-        if old.version != request.expected_version:
-            raise _stale(old, request.expected_version)
         findings: tuple[GuardFinding, ...] = ()
         if request.restore_version is not None:
             changed = _restored(old, await self._version(old, request.restore_version))
@@ -82,11 +90,7 @@ class Changing:
                 texts, findings = self._guard.inspect(caller.agent, {"content": request.content})
                 changes["content"] = texts["content"]
             changed = replace(old, **{field: _utc(value) for field, value in changes.items()})
-        try:
-            memory = await self._write(record, changed, _change_between(old, changed), caller.agent)
-        except WrongLastSequence:
-            current = await readable_record(self._log, self._access, caller.agent, request.id)
-            raise _stale(current.entry.memory, request.expected_version) from None
+        memory = await self._write(record, changed, _change_between(old, changed), caller.agent)
         return UpdateReply(memory=memory, guard=findings)
 
     async def link(self, caller: Caller, request: LinkRequest) -> LinkReply:

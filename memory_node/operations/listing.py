@@ -46,7 +46,9 @@ class Listing:
             if newest is None:
                 return False
             current, purged = newest.seq <= record.seq, newest.entry.memory.status == "purged"
-            return (current or not purged) if history else (current and not purged)
+            if history:  # the same version once more is none of its own
+                return (current or not purged) and not record.entry.again
+            return current and not purged
 
         return [record for record in records if wanted(record)]
 

@@ -29,7 +29,9 @@ async def readable_record(log: Log, access: Access, agent: str, id: str, pool: s
 async def history_of(log: Log, latest: LogRecord) -> list[LogRecord]:
     """Every version, oldest first; of a purged memory the tombstone alone, from the moment that it stands there."""
     memory = latest.entry.memory
-    return [latest] if memory.status == "purged" else await log.history(memory.id, memory.pool)
+    if memory.status == "purged":
+        return [latest]
+    return [record for record in await log.history(memory.id, memory.pool) if not record.entry.again]
 
 
 class Reading:
