@@ -41,6 +41,7 @@ from ..schemas.admin import DeadDrop, DeadList, DeadRetry, Rebuild
 from .access import Access
 from .burials import Burials
 from .erasing import Erasing
+from .filling import Filling
 from .guard import Guard
 from .index import Calibration
 from .index_of import index_of
@@ -185,6 +186,7 @@ async def running(
                 max_ack_pending=INGEST_PENDING,
             ),
         )
+        await _consuming(stack, "filling", Filling(index, log, write_path).run)
         if settings.nats_callout_credentials:
             serving = serve_callout(
                 settings.nats_url, settings.nats_callout_credentials, agents, registry, disconnect=end_connections
