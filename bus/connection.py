@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import nats.errors
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
 from ..schemas import Invalid, Unauthenticated, Unavailable
+from .tls import Tls
 
 OLDEST_SERVER: Final = (2, 11)
 """Older servers ignore the time to live of a message without a word."""
@@ -90,6 +92,13 @@ class Connection(Client):
             self._pending_data_size = 0
         await super().flush(timeout)
 
+    def _connect_command(self) -> bytes:
+        # nats-py 2.16 goes on without TLS, `tls://` or not, if the server (or somebody in between) does not ask for it.
+        wanted = "tls" in self.options or (self._current_server and self._current_server.uri.scheme == "tls")
+        if wanted and not self._server_info.get("tls_required"):
+            raise nats.errors.SecureConnRequiredError
+        return super()._connect_command()
+
     async def close(self) -> None:
         """Close it, however it is; repeating it does nothing."""
         if not self.is_connected:
@@ -114,6 +123,7 @@ async def connect(
     name: str,
     credentials: Credentials | None = None,
     inbox_prefix: str | None = None,
+    tls: Tls | None = None,
     timeout_s: float = 10.0,
 ) -> Connection:
     """A connection to one of the servers in ``url`` (several are separated by commas) that comes back for ever.
@@ -122,13 +132,18 @@ async def connect(
 
     Raises:
         Unauthenticated: the server does not accept the credentials.
-        Unavailable: no server answered in time, or it is older than `OLDEST_SERVER`.
+        Invalid: a file of ``tls`` cannot be used.
+        Unavailable: no server answered in time, its certificate is not trusted, or it is older than `OLDEST_SERVER`.
     """
     nc = Connection()
     watchers = _watchers_of(nc)
     refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
+    problem = "is it running?"
+
     async def on_error(error: Exception) -> None:
+        nonlocal problem
+        problem = str(error) or type(error).__name__
         if "authorization violation" in str(error).lower() and not refused.done():
             refused.set_result(str(error))
         log.log(logging.DEBUG if nc.is_reconnecting else logging.WARNING, "NATS connection %s: %s", name, error)
@@ -156,6 +171,7 @@ async def connect(
         "reconnect_time_wait": _RECONNECT_PAUSE_S,
         "ping_interval": _PING_EVERY_S,
         **_authentication(credentials),
+        **_over(tls),
     }
     if inbox_prefix:
         options["inbox_prefix"] = inbox_prefix
@@ -171,7 +187,7 @@ async def connect(
         raise Unauthenticated(f"the NATS server at {url} does not accept these credentials")
     refused.cancel()
     if connecting.cancelled():
-        raise Unavailable(f"no NATS server answered at {url} within {timeout_s:g} s: is it running?")
+        raise Unavailable(f"no NATS server answered at {url} within {timeout_s:g} s: {problem}")
     await connecting
     version = nc.connected_server_version
     if (version.major, version.minor) < OLDEST_SERVER:
@@ -250,6 +266,11 @@ def _tell(watchers: set[Callable[[], None]]) -> None:
             watcher()
         except Exception:
             log.exception("a watcher of the NATS connection failed")
+
+
+def _over(tls: Tls | None) -> dict[str, Any]:
+    context = None if tls is None else tls.context()
+    return {} if context is None else {"tls": context}
 
 
 def _authentication(credentials: Credentials | None) -> dict[str, Any]:

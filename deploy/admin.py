@@ -12,6 +12,7 @@ from nats.aio.client import Client as Nats
 from ..bus import names
 from ..bus.connection import Credentials, connect
 from ..bus.identity.parts import ADMIN, SYS
+from ..bus.tls import Tls
 from ..schemas import Unauthenticated
 from .data_dir import DataDir
 
@@ -32,7 +33,7 @@ def credentials_file(part: str, data_dir: DataDir, environ: Mapping[str, str]) -
 
 
 @asynccontextmanager
-async def connected_as(part: str, url: str, credentials: Path) -> AsyncIterator[Nats]:
+async def connected_as(part: str, url: str, credentials: Path, tls: Tls | None = None) -> AsyncIterator[Nats]:
     """A connection of a part of ours.
 
     Raises:
@@ -41,7 +42,7 @@ async def connected_as(part: str, url: str, credentials: Path) -> AsyncIterator[
     """
     secret = Credentials.from_file(credentials)
     name, inbox = f"afterwit {part}", names.inbox(part)
-    nc = await connect(url, name=name, credentials=secret, inbox_prefix=inbox, timeout_s=_CONNECT_WITHIN_S)
+    nc = await connect(url, name=name, credentials=secret, inbox_prefix=inbox, tls=tls, timeout_s=_CONNECT_WITHIN_S)
     try:
         yield nc
     finally:
@@ -62,5 +63,5 @@ async def operator(url: str, data_dir: DataDir, environ: Mapping[str, str]) -> A
             f"no operator's credentials in {data_dir.credentials}: run this where `afterwit up` has run, with the same "
             f"--data-dir, or name a file in {CREDENTIALS}"
         )
-    async with connected_as(ADMIN, url, credentials) as nc:
+    async with connected_as(ADMIN, url, credentials, Tls.from_env(environ)) as nc:
         yield nc

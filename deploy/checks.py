@@ -21,6 +21,7 @@ from ..bus.connection import OLDEST_SERVER
 from ..bus.identity.parts import ADMIN
 from ..bus.mcp.settings import GatewaySettings
 from ..bus.settings import PREFIX, settings_of
+from ..bus.tls import Tls
 from ..memory_node.settings import NodeSettings
 from ..schemas import AfterwitError
 from .admin import connected_as, credentials_file
@@ -152,7 +153,7 @@ class Doctor:
             writer.close()
             detail = f"something listens at {url}; without the operator's credentials no more can be said"
             return Check(what="NATS", state="warn", detail=detail, remedy="run this with the bus's --data-dir")
-        async with connected_as(ADMIN, url, credentials) as nc:
+        async with connected_as(ADMIN, url, credentials, Tls.from_env(self.environ)) as nc:
             version, nodes = nc.connected_server_version, await count_nodes(nc)
         detail = f"{url}, version {version.major}.{version.minor}.{version.patch}; {nodes} nodes answer"
         if nodes == 0:

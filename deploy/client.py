@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
 import msgspec
@@ -14,6 +14,7 @@ from ..bus import names
 from ..bus.connection import Credentials, connect
 from ..bus.identity.tokens import agent_of
 from ..bus.rpc import Requester
+from ..bus.tls import Tls
 from ..schemas import Invalid, Unauthenticated
 from .data_dir import DataDir, checked_agent
 
@@ -32,6 +33,7 @@ class Target:
     url: str
     token: str
     agent: str
+    tls: Tls = field(default_factory=Tls)
 
     @classmethod
     def find(
@@ -59,7 +61,7 @@ class Target:
             raise Invalid("this is no token of an agent: one looks like aw.<agent>.<64 hex digits>", field="token")
         if agent and of != agent:
             raise Invalid(f"the token is that of {of!r}, not of {agent!r}", field="agent")
-        return cls(url=find_url(data_dir, environ, server), token=token, agent=of)
+        return cls(url=find_url(data_dir, environ, server), token=token, agent=of, tls=Tls.from_env(environ))
 
 
 def find_url(data_dir: DataDir, environ: Mapping[str, str], server: str | None) -> str:
@@ -101,6 +103,7 @@ async def bus_client(target: Target) -> AsyncIterator[BusClient]:
         name=f"afterwit {target.agent}",
         credentials=Credentials(token=target.token),
         inbox_prefix=names.inbox(target.agent),
+        tls=target.tls,
         timeout_s=_CONNECT_WITHIN_S,
     )
     try:

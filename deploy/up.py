@@ -21,6 +21,7 @@ from nats.aio.client import Client as Nats
 from ..bus.identity import Agents
 from ..bus.identity.parts import ADMIN, CALLOUT, GATEWAY, NODE, SYS
 from ..bus.settings import settings_of
+from ..bus.tls import Tls
 from ..memory_node.settings import NodeSettings
 from ..schemas import Invalid
 from .admin import CALLOUT_CREDENTIALS, CREDENTIALS, SYSTEM_CREDENTIALS, connected_as
@@ -133,6 +134,7 @@ class _Deployment:
         self._environ = environ
         self._parts = Parts({k: v for k, v in environ.items() if k not in _NOT_FOR_CHILDREN}, programs)
         self._supervisor = Supervisor(self._data.logs, self._on_event)
+        self._tls = Tls.from_env(environ) if options.nats_url else None
         self._ready: Ready | None = None
 
     async def run(self) -> None:
@@ -140,7 +142,7 @@ class _Deployment:
         self.remove_ready_files()  # of a run that could not do so
         async with self._supervisor:
             nats_url = self._options.nats_url or await self._start_nats()
-            async with connected_as(ADMIN, nats_url, self._credentials(ADMIN)) as nc:
+            async with connected_as(ADMIN, nats_url, self._credentials(ADMIN), self._tls) as nc:
                 settings = await self._settings(nats_url)
                 await self._start_nodes(settings, nc)
                 tokens = {agent: await self._token(Agents(nc), agent) for agent in self._options.agents}

@@ -86,7 +86,7 @@ async def running(
 ) -> AsyncIterator[None]:
     """A node that serves for as long as the block runs. ``embedder`` takes the place of the model of the settings."""
     async with AsyncExitStack() as stack:
-        nc = await _connected(stack, settings.nats_url, "afterwit node", settings.nats_credentials)
+        nc = await _connected(stack, settings, "afterwit node", settings.nats_credentials)
         js = nc.jetstream()
         await ensure_streams(js, replicas=settings.jetstream_replicas)
 
@@ -189,7 +189,12 @@ async def running(
         await _consuming(stack, "filling", Filling(index, log, write_path).run)
         if settings.nats_callout_credentials:
             serving = serve_callout(
-                settings.nats_url, settings.nats_callout_credentials, agents, registry, disconnect=end_connections
+                settings.nats_url,
+                settings.nats_callout_credentials,
+                agents,
+                registry,
+                disconnect=end_connections,
+                tls=settings.nats_tls,
             )
             callout = await stack.enter_async_context(serving)
             stack.push_async_callback((await hear(nc, callout.look_again)).unsubscribe)
@@ -254,8 +259,9 @@ def _tasks(rebuilding: Rebuilding, burials: Burials) -> dict[str, Task]:
     }
 
 
-async def _connected(stack: AsyncExitStack, url: str, name: str, credentials: Path | None) -> Client:
-    nc = await connect(url, name=name, credentials=Credentials.from_file(credentials) if credentials else None)
+async def _connected(stack: AsyncExitStack, settings: NodeSettings, name: str, credentials: Path | None) -> Client:
+    secret = Credentials.from_file(credentials) if credentials else None
+    nc = await connect(settings.nats_url, name=name, credentials=secret, tls=settings.nats_tls)
     stack.push_async_callback(nc.close)
     return nc
 
@@ -265,7 +271,7 @@ async def _disconnector(stack: AsyncExitStack, settings: NodeSettings) -> Discon
     if settings.nats_system_credentials is None:
         logger.warning("no system credentials: after a revocation, NATS connections live on until they expire")
         return None
-    nc = await _connected(stack, settings.nats_url, "afterwit node, system", settings.nats_system_credentials)
+    nc = await _connected(stack, settings, "afterwit node, system", settings.nats_system_credentials)
     return functools.partial(disconnect, nc)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from ..bus.settings import read_env
+from ..bus.tls import Tls
 from .quota import Limits
 
 
@@ -20,6 +21,13 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     nats_credentials: Annotated[
         Path | None, Meta(description="The part's NATS credentials: a .creds file or JSON.")
     ] = None
+    nats_ca: Annotated[
+        Path | None, Meta(description="Certificate authorities that NATS servers are trusted by, in PEM.")
+    ] = None
+    nats_certificate: Annotated[
+        Path | None, Meta(description="The part's own certificate for NATS servers that ask for one, in PEM.")
+    ] = None
+    nats_key: Annotated[Path | None, Meta(description="The key of that certificate.")] = None
     nats_callout_credentials: Annotated[
         Path | None, Meta(description="Credentials and signing key of the auth callout; without them it is not served.")
     ] = None
@@ -86,6 +94,11 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
             items=self.quota_items_per_s,
             burst_s=self.quota_burst_s,
         )
+
+    @property
+    def nats_tls(self) -> Tls:
+        """How NATS is spoken to over TLS."""
+        return Tls(ca=self.nats_ca, certificate=self.nats_certificate, key=self.nats_key)
 
     @classmethod
     def from_env(cls, mapping: Mapping[str, str]) -> NodeSettings:

@@ -20,6 +20,7 @@ from nats.aio.subscription import Subscription
 from ...schemas import AfterwitError, AgentRecord, Invalid
 from .. import names
 from ..connection import Credentials, connect
+from ..tls import Tls
 from .agents import Agents
 from .connections import pool_tag, token_tag, user_name
 from .keys import AuthRequest, Signer, auth_request
@@ -240,7 +241,13 @@ class CalloutSecret(msgspec.Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def serve_callout(
-    url: str, secret: Path, agents: Agents, pools: PoolRegistry, *, disconnect: Disconnect | None = None
+    url: str,
+    secret: Path,
+    agents: Agents,
+    pools: PoolRegistry,
+    *,
+    disconnect: Disconnect | None = None,
+    tls: Tls | None = None,
 ) -> AsyncIterator[AuthCallout]:
     """An `AuthCallout` on a connection of its own while the block runs; ``secret`` is a file with a `CalloutSecret`.
 
@@ -252,7 +259,8 @@ async def serve_callout(
         ours = msgspec.json.decode(await asyncio.to_thread(secret.read_bytes), type=CalloutSecret)
     except (OSError, msgspec.MsgspecError) as e:
         raise Invalid(f"{secret} is no credentials file of the auth callout: {e}", field="credentials") from e
-    nc = await connect(url, name="afterwit callout", credentials=Credentials(user=ours.user, password=ours.password))
+    credentials = Credentials(user=ours.user, password=ours.password)
+    nc = await connect(url, name="afterwit callout", credentials=credentials, tls=tls)
     try:
         async with AuthCallout(nc, ours.seed, agents, pools, disconnect=disconnect) as callout:
             yield callout

@@ -146,6 +146,7 @@ async def _connected(settings: GatewaySettings, stop: asyncio.Event) -> Client |
                 name="afterwit gateway",
                 credentials=credentials,
                 inbox_prefix=names.inbox(parts.GATEWAY),
+                tls=settings.nats_tls,
                 timeout_s=_CONNECT_TIMEOUT_S,
             )
         except Unauthenticated:

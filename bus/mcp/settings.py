@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from ..settings import read_env
+from ..tls import Tls
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +22,13 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     nats_credentials: Annotated[
         Path | None, Meta(description="File with the NATS user of this part: JSON or .creds.")
     ] = None
+    nats_ca: Annotated[
+        Path | None, Meta(description="Certificate authorities that NATS servers are trusted by, in PEM.")
+    ] = None
+    nats_certificate: Annotated[
+        Path | None, Meta(description="The part's own certificate for NATS servers that ask for one, in PEM.")
+    ] = None
+    nats_key: Annotated[Path | None, Meta(description="The key of that certificate.")] = None
     allowed_hosts: Annotated[
         tuple[str, ...], Meta(description="Further names under which clients reach the gateway, with or without port.")
     ] = ()
@@ -28,6 +36,11 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[str, Meta(pattern=r"^https?://[^/\s]+$")] | None,
         Meta(description="The gateway's URL as clients see it, without a path."),
     ] = None
+
+    @property
+    def nats_tls(self) -> Tls:
+        """How NATS is spoken to over TLS."""
+        return Tls(ca=self.nats_ca, certificate=self.nats_certificate, key=self.nats_key)
 
     @classmethod
     def from_env(cls, mapping: Mapping[str, str]) -> GatewaySettings:

@@ -9,6 +9,7 @@ from .. import names
 from ..connection import Connection, Credentials, connect, watch
 from ..identity import agent_of
 from ..rpc import Requester
+from ..tls import Tls
 from .access import NodeAccess
 from .agent_feed import AgentFeed
 from .hub import Hub
@@ -16,7 +17,7 @@ from .node import Node
 from .server import build_server
 
 
-async def serve_stdio(agent: str, nats_url: str, token: str) -> None:
+async def serve_stdio(agent: str, nats_url: str, token: str, *, tls: Tls | None = None) -> None:
     """Serve ``agent`` until standard input ends. Nothing but the protocol goes to standard output.
 
     Raises:
@@ -30,7 +31,7 @@ async def serve_stdio(agent: str, nats_url: str, token: str) -> None:
     async def connection() -> Connection:
         credentials = Credentials(token=token)
         return await connect(
-            nats_url, name=f"afterwit mcp {agent}", credentials=credentials, inbox_prefix=names.inbox(agent)
+            nats_url, name=f"afterwit mcp {agent}", credentials=credentials, inbox_prefix=names.inbox(agent), tls=tls
         )
 
     nc = await connection()

