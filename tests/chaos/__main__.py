@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import random
 import shutil
 import sys
@@ -27,6 +28,8 @@ def main() -> int:
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     trial = Trial(seed, given.seconds)
     print(f"seed {seed}", flush=True)
+    for name in ("mcp", "httpx2"):  # that their servers die is what this is about
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     directory = Path(tempfile.mkdtemp(prefix=f"afterwit-chaos-{seed}-", dir=given.keep))
     outcome = asyncio.run(run(directory, trial))
     print(told(outcome, trial))

@@ -222,10 +222,16 @@ def notices_complete(facts: _Facts) -> Iterator[Violation]:
 
 
 def notices_in_order(facts: _Facts) -> Iterator[Violation]:
-    """Each memory's versions are told in their order. One may be told again: it was told before."""
+    """Each memory's versions are told in their order. One may be told again: it was told before.
+
+    Who listens live may have missed that it was told before; whoever follows a cursor has seen how often it was.
+    """
     streams: dict[tuple[str, int, bool], list[Told]] = defaultdict(list)
+    followed = Counter((t.subscriber, t.id, t.version) for t in facts.history.told if not t.live)
+    repeated = {(id, version) for (_, id, version), times in followed.items() if times > 1}
     for told in facts.history.told:
-        streams[told.subscriber, told.spell if told.live else 0, told.live].append(told)
+        if not told.live or (told.id, told.version) not in repeated:
+            streams[told.subscriber, told.spell if told.live else 0, told.live].append(told)
     for (subscriber, _, _), stream in streams.items():
         newest: dict[str, int] = {}
         seen: set[tuple[str, int]] = set()

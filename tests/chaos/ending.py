@@ -39,11 +39,11 @@ async def settled(nc: NatsClient) -> None:
 
 
 async def versions_in_log(nc: NatsClient, pool: str, *, replicas: int = 1) -> list[Version]:
-    """Every version of every memory of the pool, in the order of the log."""
+    """Every version of every memory of the pool, in the order of the log, each where it came in first."""
     versions = []
     async for record in Log(nc, replicas=replicas).replay():
         memory = record.entry.memory
-        if memory.pool != pool:
+        if memory.pool != pool or record.entry.again:
             continue
         data = memory.data if isinstance(memory.data, dict) else {}
         versions.append(
