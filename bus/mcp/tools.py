@@ -123,8 +123,8 @@ TOOLS: Final = (
         op="trace",
         title="Trace causes or effects",
         description=(
-            "Follow an event back to what caused it ('why did the agent do this?'), or with direction effects forward to "
-            "what came of it, along the caused_by links to the end of the chain. Use it when an outcome has to be "
+            "Follow an event back to what caused it ('why did the agent do this?'), or with direction effects forward "
+            "to what came of it, along the caused_by links to the end of the chain. Use it when an outcome has to be "
             "explained, or when a step failed: then give session_id and signals (mean_logprob, tool_error, "
             "tool_result_empty), and the bus decides whether looking back is worth it (triggered). Use "
             "memory_retrieve to look for something by its meaning."

@@ -84,7 +84,7 @@ class _Walker:
         for id, record in events.items():
             for link in record.entry.memory.links:
                 if link.rel == "caused_by":
-                    # Where a cause lies is not said; mostly in its effect's pool, and a wrong guess costs one read more.
+                    # Where a cause lies is not said: mostly in its effect's pool. A wrong guess costs one read more.
                     self._pool_of.setdefault(link.target, record.entry.memory.pool)
                     steps.append(Step(id, link.target, link.weight))
         return steps

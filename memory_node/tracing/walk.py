@@ -108,7 +108,7 @@ def _topological(origin: str, onward: Mapping[str, list[Step]]) -> list[str]:
 
 
 def _strongest(origin: str, steps: Iterable[Step]) -> tuple[dict[str, float], dict[str, str]]:
-    """The greatest product of weights to each event (weights are at most 1: Dijkstra), and where that way comes from."""
+    """The greatest product of weights to each event (Dijkstra: weights are at most 1), and where it comes from."""
     onward = _by_source(steps)
     weights, vias = {origin: 1.0}, dict[str, str]()
     queue = [(-1.0, 0, origin)]

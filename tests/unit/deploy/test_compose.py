@@ -1,7 +1,7 @@
 """docker-compose.yml and the image, as far as they can be judged without a container engine.
 
-Against the schema of the Compose specification, and against the code: each setting is one that the code knows, each secret
-is given to who reads it, each port is the one that is served.
+Against the schema of the Compose specification, and against the code: each setting is one that the code knows, each
+secret is given to who reads it, each port is the one that is served.
 """
 
 from __future__ import annotations

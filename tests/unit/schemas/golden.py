@@ -46,7 +46,8 @@ WHERE: dict[str, Any] = {
     "include_archived": True,
 }  # fmt: skip
 ITEM = {
-    "memory": MEMORY, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "truncated": True, "folded": [OTHER],
+    "memory": MEMORY, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "truncated": True,
+    "folded": [OTHER],
 }  # fmt: skip
 TRACED = {"memory": MEMORY, "depth": 2, "weight": 0.8, "via": OTHER}
 USED = {"id": ID, "effect": "helped", "note": "the fix worked"}
