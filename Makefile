@@ -7,7 +7,7 @@ RUN := .venv/.run
 DEV := .venv/.dev
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check up bench eval lock clean
+.PHONY: demo test check up bench chaos eval lock clean
 
 demo: $(RUN) ## three agents share what they learn, and the play checks itself
 	$(BIN)/afterwit demo
@@ -26,6 +26,11 @@ check: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python -m tests.benchmarks
+
+# Both runs together stay under ten minutes; their figures go into the guarantees.
+chaos: $(DEV) ## kill, pause and restart parts under load, and check every promise
+	$(BIN)/python -m tests.chaos --seconds 300 --document docs/guarantees.md
+	$(BIN)/python -m tests.chaos --cluster --seconds 90 --document docs/guarantees.md
 
 eval: $(DEV)
 	$(BIN)/python -m tests.evaluation

@@ -30,6 +30,8 @@ def figures(outcome: Outcome, trial: Trial) -> dict[str, Any]:
         "python": platform.python_version(),
         "writes": dict(Counter(f"{w.what} over {w.door}, {w.outcome}" for w in history.writes)),
         "outcomes": dict(Counter(w.outcome for w in history.writes)),
+        "repeated": sum(times > 1 for times in Counter(w.mark for w in history.writes if w.keyed).values()),
+        "updates": sum(v.version > 1 for v in history.versions),
         "reads": len(history.reads),
         "reads_on_notice": sum(read.told is not None for read in history.reads),
         "reads_unanswered": outcome.unanswered,
