@@ -54,9 +54,9 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     inference_url: Annotated[
         str | None, Meta(description="An inference service (vLLM): its address up to, and without, /v1.")
     ] = None
-    inference_api_key: Annotated[str | None, Meta(description="What the inference service asks for, if anything.")] = (
-        None
-    )
+    inference_api_key: Annotated[
+        str | None, Meta(description="The API key of the inference service.", extra={"secret": True})
+    ] = None
     embedding_model: Annotated[
         str | None, Meta(description="The service's model that embeds, instead of the node's own.")
     ] = None
