@@ -1,0 +1,59 @@
+"""What memories were good for, counted on one node and known on all."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from afterwit.bus import usefulness
+from afterwit.bus.usage import UsageLog, UsageRecord
+from afterwit.bus.usefulness import NEUTRAL, Counts, Usefulness
+from afterwit.schemas import Invalid, UsedItem
+from tests.engines.waiting import wait_until
+from tests.samples import new_id
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usefulness, "LOOKS_AGAIN_AFTER_S", 0.05)
+
+
+async def test_counts_add_up_and_reach_other_nodes(nc: Client, js: JetStreamContext) -> None:
+    id = new_id()
+    async with Usefulness(nc) as one, Usefulness(nc) as other:
+        assert one.of(id) == NEUTRAL
+        await one.count({id: Counts(helped=1)})
+        await other.count({id: Counts(helped=1, misled=1)})
+        assert other.of(id) == Counts(2, 1).usefulness
+        await wait_until(lambda: one.of(id) == Counts(2, 1).usefulness, description="the other node's count arrives")
+    async with Usefulness(nc) as later:
+        await wait_until(lambda: later.of(id) > NEUTRAL, description="a new node learns what there is")
+
+
+async def test_the_last_word_about_a_memory_counts(nc: Client, js: JetStreamContext) -> None:
+    helped, ignored = new_id(), new_id()
+    record = UsageRecord(
+        retrieval_id="r-1", agent="alice", profile="evidence", ids=(helped, ignored), scores=(0.9, 0.8), took_ms=1.0,
+        at=datetime(2026, 11, 30, tzinfo=UTC),
+    )  # fmt: skip
+    async with Usefulness(nc) as learnt:
+        usage = UsageLog(nc, js, learnt)
+        await usage.record(record)
+        await usage.feedback(record, [UsedItem(id=helped, effect="misled"), UsedItem(id=ignored, effect="ignored")])
+        assert learnt.of(helped) < NEUTRAL
+        assert learnt.of(ignored) == NEUTRAL
+        again = await usage.get("alice", "r-1")
+        assert again is not None
+        await usage.feedback(again, [UsedItem(id=helped, effect="helped")])
+        assert learnt.of(helped) == Counts(helped=1).usefulness
+        with pytest.raises(Invalid):
+            await usage.feedback(again, [UsedItem(id=new_id(), effect="helped")])
+
+
+def test_a_single_opinion_moves_little_and_many_are_bounded() -> None:
+    assert NEUTRAL < Counts(helped=1).usefulness <= 0.6
+    assert 0.9 < Counts(helped=1000).usefulness < 1
+    assert 0 < Counts(misled=1000).usefulness < 0.1
