@@ -13,6 +13,8 @@ from ..schemas import TimedOut, Unavailable
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _RETRY_PAUSE_S: Final = 0.05
+_FULL: Final = frozenset({10002, 10023, 10028, 10047, 10077})
+"""NATS's codes for an account, memory or storage that is used up, a stream at its limits, a disk that takes no more."""
 
 
 class AckError(msgspec.Struct):
@@ -24,8 +26,8 @@ class AckError(msgspec.Struct):
 
     @property
     def passing(self) -> bool:
-        """A server that is starting or electing says 500 or 503; trying again helps."""
-        return self.code >= 500
+        """A server that is starting or electing says 500 or 503; trying again helps. Not where it is full."""
+        return self.code >= 500 and self.err_code not in _FULL
 
 
 class Ack(msgspec.Struct):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,19 @@ class Bus:
     async def retrieve(self, query: str, **fields: Any) -> RetrieveReply:
         reply: RetrieveReply = await self.ask("retrieve", Retrieve(query=query, **fields))
         return reply
+
+
+@pytest.fixture
+def nats_options() -> str:
+    """More configuration of the NATS server; a test module may have its own."""
+    return ""
+
+
+@pytest.fixture
+def nats_server(no_leaks: None, tmp_path: Path, nats_options: str) -> Iterator[NatsServer]:
+    """As everywhere, with those options."""
+    with NatsServer(tmp_path / "nats", extra=nats_options) as server:
+        yield server
 
 
 @pytest.fixture
