@@ -14,6 +14,7 @@ write (see `QdrantIndex.put`), so that a rebuild misses nothing that any node ac
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 import uuid
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ from .calibration import Calibration, file_stem
 
 _ABANDONED_AFTER_S: Final = 6 * 3600
 """A rebuild that has not ended by then has died with its node."""
+
+_ANNOUNCED_AFTER_S: Final = 300
+"""A new collection has its alias by then."""
 
 _SETTLING_S: Final = 2.0
 """How long a cluster takes at most, as we assume, until every peer knows of an alias that one has acknowledged."""
@@ -106,12 +110,15 @@ class Collections:
         await self._client.delete_collection(name)
 
     async def _remove_abandoned(self) -> None:
-        prefix = f"{self.alias}.next."
-        for alias, name in (await self._aliases()).items():
-            if alias.startswith(prefix):
-                begun = int(alias.removeprefix(prefix).partition("-")[0])
-                if time.time() - begun > _ABANDONED_AFTER_S:
-                    await self.abandon(name)
+        """What a node left behind that died while it rebuilt, or that ended its rebuild when another one did."""
+        aliases = await self._aliases()
+        in_use = set(aliases.values())
+        for each in (await self._client.get_collections()).collections:
+            if each.name.startswith(f"{self.alias}.c.") and each.name not in in_use:
+                if _age_s(each.name) > _ANNOUNCED_AFTER_S:
+                    await self._client.delete_collection(each.name)
+            elif _next_alias(each.name) in aliases and _age_s(each.name) > _ABANDONED_AFTER_S:
+                await self.abandon(each.name)
 
     async def _aliases(self) -> dict[str, str]:
         return {each.alias_name: each.collection_name for each in (await self._client.get_aliases()).aliases}
@@ -136,6 +143,12 @@ class Collections:
         await asyncio.gather(
             *(self._client.create_payload_index(name, field, FIELD_SCHEMAS[kind]) for field, kind in FIELDS.items())
         )
+
+
+def _age_s(name: str) -> float:
+    """How long ago a collection was made, by the clock of the node that did."""
+    made = name.rpartition(".c.")[2].partition("-")[0]
+    return time.time() - int(made) if made.isdigit() else math.inf
 
 
 def _next_alias(name: str) -> str:

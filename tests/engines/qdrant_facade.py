@@ -145,6 +145,7 @@ def app_of(store: Store) -> Starlette:
             route("GET", "/aliases", lambda _, __: {"aliases": [
                 {"alias_name": alias, "collection_name": name} for alias, name in store.aliases.items()
             ]}),
+            route("GET", "/collections", lambda _, __: {"collections": [{"name": name} for name in store.shards]}),
             route("POST", "/collections/aliases", lambda _, body: store.change_aliases(body["actions"])),
             route("GET", f"{collection}/exists", lambda name, _: {"exists": name in store.shards}),
             route("PUT", collection, store.create),
