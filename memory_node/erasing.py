@@ -5,14 +5,16 @@ and its notice published, when nothing is left. So a node that dies in between i
 next, there is no leader, and the notice says that the purge is done. It happens beside the indexer, which goes on.
 
 The order matters: the earlier versions in the log say what to look for, so they go after the rest; the index is built
-anew from the log, so it comes last.
+anew from the log, so it comes after that. The ingest stream comes last: what was acknowledged there goes when what was
+queued with it is stored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Final, Self
 
@@ -35,8 +37,18 @@ logger = logging.getLogger(__name__)
 
 _KEEP_EVERY_S: Final = 3.0
 _RETRY_DELAY_S: Final = 5.0
+_WASHED_WITHIN_S: Final = 3600.0
+"""A bulk import that is under way is stored in about that time; then there is another attempt."""
 _SAYS_SOMETHING: Final = 16
 """Characters. A usage record or dead letter that holds a shorter text need not have it from this memory."""
+
+
+class _Held:
+    """A purge that was begun: the entry that asks for it, in its latest delivery."""
+
+    def __init__(self, message: Msg, tombstone: LogEntry) -> None:
+        self.message = message
+        self.tombstone = tombstone
 
 
 class Erasing:
@@ -58,54 +70,80 @@ class Erasing:
         self._announcer = announcer
         self._eraser = eraser
         self._on_visible = on_visible
-        self._waiting: dict[str, tuple[Msg, LogEntry]] = {}
-        self._in_hand: dict[str, tuple[Msg, LogEntry]] = {}
+        self._held: dict[str, _Held] = {}
+        self._waiting: list[str] = []
         self._wake = asyncio.Event()
-        self._worker: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._worker = asyncio.create_task(self._work(), name="erasing")
+        self._begin(self._work(), "erasing")
+        self._begin(self._keep(), "erasing: keep")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
     ) -> None:
         """What is under way is broken off: its entries come again, to whichever node."""
-        assert self._worker is not None
-        self._worker.cancel()
-        await asyncio.wait((self._worker,))
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
     def take(self, message: Msg, tombstone: LogEntry) -> None:
         """Erase what ``tombstone`` stands for, then acknowledge ``message``, which brought it."""
         id = tombstone.memory.id
-        if id in self._in_hand:  # delivered again while it is being worked on
-            self._in_hand[id] = (message, tombstone)
-        else:
-            self._waiting[id] = (message, tombstone)
-            self._wake.set()
+        if id in self._held:  # delivered again while it is being worked on
+            self._held[id].message = message
+            return
+        self._held[id] = _Held(message, tombstone)
+        self._waiting.append(id)
+        self._wake.set()
+
+    def _begin(self, work: Coroutine[None, None, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _work(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            self._in_hand, self._waiting = self._waiting, {}
-            keeping = asyncio.create_task(self._keep(), name="erasing: keep")
-            try:
-                await self._erase([tombstone for _, tombstone in self._in_hand.values()])
-                for message, _ in self._in_hand.values():
-                    await message.ack()
-            except (AfterwitError, NatsError, OSError) as e:
-                logger.warning("%d purges are not finished and will be taken up again: %s", len(self._in_hand), e)
-                await self._give_back()
-            except Exception:
-                logger.exception("%d purges failed and will be taken up again", len(self._in_hand))
-                await self._give_back()
-            finally:
-                keeping.cancel()
-                await asyncio.wait((keeping,))
-                self._in_hand = {}
+            ids, self._waiting = self._waiting, []
+            async with self._given_back_on_failure(ids):
+                await self._erase([self._held[id].tombstone for id in ids])
+                # The ingest stream may take its time to be rid of what it holds; who comes next need not wait for that.
+                self._begin(self._finish(ids), "erasing: finish")
+
+    async def _finish(self, ids: Sequence[str]) -> None:
+        async with self._given_back_on_failure(ids):
+            await self._eraser.wash(names.INGEST, names.INGEST_FILLER, within_s=_WASHED_WITHIN_S)
+            tombstones = [self._held[id].tombstone for id in ids]
+            await self._announcer.announce(tombstones)
+            for tombstone in tombstones:
+                self._on_visible(notice_of(tombstone))
+            for id in ids:
+                await self._held.pop(id).message.ack()
+            logger.info("%d memories are purged", len(ids))
+
+    @asynccontextmanager
+    async def _given_back_on_failure(self, ids: Sequence[str]) -> AsyncIterator[None]:
+        """What fails is taken up again some seconds later, by this node or another, for as long as it takes."""
+        try:
+            yield
+            return
+        except (AfterwitError, NatsError, OSError) as e:
+            logger.warning("%d purges are not finished and will be taken up again: %s", len(ids), e)
+        except Exception:
+            logger.exception("%d purges failed and will be taken up again", len(ids))
+        for id in ids:
+            if held := self._held.pop(id, None):
+                try:
+                    await held.message.nak(delay=_RETRY_DELAY_S)
+                except NatsError as e:
+                    logger.info("a purge will be delivered again: %s", e)
 
     async def _erase(self, tombstones: Sequence[LogEntry]) -> None:
+        """Everywhere but in the ingest stream."""
         earlier = [version for tombstone in tombstones for version in await self._earlier(tombstone)]
         await self._window.put([*tombstones, *_in_sessions(tombstones, earlier)])
         mentions = _mentions(tombstones, earlier)
@@ -114,12 +152,7 @@ class Erasing:
             await self._eraser.erase_mentions(names.USAGE, mentions)
         for tombstone in tombstones:
             await self._eraser.erase_earlier(names.LOG, *_place(tombstone))
-        await self._eraser.wash(names.INGEST, names.INGEST_FILLER)
         await self._index.rebuilt(batches_of(self._log))
-        await self._announcer.announce(tombstones)
-        for tombstone in tombstones:
-            self._on_visible(notice_of(tombstone))
-        logger.info("%d memories were purged: %d earlier versions erased", len(tombstones), len(earlier))
 
     async def _earlier(self, tombstone: LogEntry) -> list[Memory]:
         memory = tombstone.memory
@@ -127,21 +160,14 @@ class Erasing:
         return [record.entry.memory for record in history if record.entry.memory.status != "purged"]
 
     async def _keep(self) -> None:
-        """Tell the server from time to time that the entries in hand are being worked on."""
+        """Tell the server from time to time that the entries that are held are being worked on."""
         while True:
             await asyncio.sleep(_KEEP_EVERY_S)
-            for message, _ in (*self._in_hand.values(), *self._waiting.values()):
+            for held in list(self._held.values()):
                 try:
-                    await message.in_progress()
+                    await held.message.in_progress()
                 except NatsError as e:
                     logger.info("a purge will be delivered again: %s", e)
-
-    async def _give_back(self) -> None:
-        for message, _ in self._in_hand.values():
-            try:
-                await message.nak(delay=_RETRY_DELAY_S)
-            except NatsError as e:
-                logger.info("a purge will be delivered again: %s", e)
 
 
 def _place(tombstone: LogEntry) -> tuple[str, int]:
