@@ -47,7 +47,7 @@ async def at_rest(directory: Path, seconds: float) -> list[AtRest]:
         begun = time.perf_counter()
         await asyncio.sleep(seconds)
         took = time.perf_counter() - begun
-        return [AtRest(part, (_cpu_s(pid) - before[pid]) / took, *_memory_mb(pid)) for part, pid in processes]
+        return [AtRest(part, (_cpu_s(pid) - before[pid]) / took, *memory_mb(pid)) for part, pid in processes]
 
 
 async def _use(system: Ready) -> None:
@@ -69,7 +69,8 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) * _TICK_S  # utime and stime
 
 
-def _memory_mb(pid: int) -> tuple[float, float]:
+def memory_mb(pid: int) -> tuple[float, float]:
+    """Of a process: PSS and RSS."""
     lines = (line.split() for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
     kilobytes = {words[0]: int(words[1]) for words in lines}
     return kilobytes["Pss:"] / 1024, kilobytes["Rss:"] / 1024
