@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,17 +66,37 @@ def traces(directory: Path, text: str) -> Iterator[Trace]:
 
 def _traces_in(file: Path, wanted: list[tuple[str, bytes]], overlap: int) -> Iterator[Trace]:
     remaining = list(wanted)
+    before, end = b"", 0
+    for position, read in _contents(file):
+        window = before + read if position == end else read
+        start = position + len(read) - len(window)
+        for form, data in list(remaining):
+            if (at := window.find(data)) >= 0:
+                remaining.remove((form, data))
+                yield Trace(file, start + at, form)
+        if not remaining:
+            return
+        before, end = window[-overlap:] if overlap else b"", position + len(read)
+
+
+def _contents(file: Path) -> Iterator[tuple[int, bytes]]:
+    """What ``file`` holds, by offset. Engines make large files of holes: those are passed over."""
     try:
-        with file.open("rb") as f:
-            before, position = b"", 0
-            while remaining and (read := f.read(_READ)):
-                window = before + read
-                start = position - len(before)
-                for form, data in list(remaining):
-                    if (at := window.find(data)) >= 0:
-                        remaining.remove((form, data))
-                        yield Trace(file, start + at, form)
-                position += len(read)
-                before = window[-overlap:] if overlap else b""
+        descriptor = os.open(file, os.O_RDONLY)
     except FileNotFoundError:
         return
+    try:
+        position, size = 0, os.fstat(descriptor).st_size
+        while position < size:
+            try:
+                position = os.lseek(descriptor, position, os.SEEK_DATA)
+                end = os.lseek(descriptor, position, os.SEEK_HOLE)
+            except OSError:  # nothing but a hole is left
+                return
+            while position < end and (read := os.pread(descriptor, min(_READ, end - position), position)):
+                yield position, read
+                position += len(read)
+            if position < end:  # it was cut off meanwhile
+                return
+    finally:
+        os.close(descriptor)
