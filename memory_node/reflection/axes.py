@@ -98,7 +98,7 @@ environment: development dev\senvironment | 开发环境
 channel: online\b web\s?shop website e-?shop | 线上 网店 网上 官网
 channel: showroom in\sstores? in\sshops? at\sthe\scounter | 门店 实体店 店里 柜台 展厅
 days: weekends? | 周末
-days: weekdays? workdays? working\sdays | 工作日
+days: weekdays? workdays? working\sdays | 工作日 平日 平时
 days: (?:public\s)?holidays? | 节假日 假期
 daypart: mornings? before\snoon | 早上 上午 清晨
 daypart: afternoons? after\slunch | 下午 午后

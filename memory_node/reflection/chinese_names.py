@@ -67,6 +67,8 @@ def people(text: str) -> list[str]:
     start = 0
     for i, (word, tag) in enumerate(tagged):
         before = ("\0" if start > _NEAR else "") + text[max(0, start - _NEAR) : start]
+        if len(word) == 2 and word[0] in _SURNAMES and i + 1 < len(tagged) and tagged[i + 1][1] == "nr":
+            tag = "nr" if len(tagged[i + 1][0]) == 1 else tag  # 温知|夏: the segmenter saw half of the name
         for name in _readings(word, tag, tagged, i):
             if _is_name(name, tag, before, text[start + len(name) : start + len(name) + _NEAR]) and name not in found:
                 found.append(name)

@@ -282,6 +282,8 @@ def _denies(a: Statement, b: Statement) -> bool:
     """One negation more, over the same words, and nothing that would limit it: "must not fly within 48 hours"."""
     if a.negated == b.negated or a.language != b.language or shared_words(a, b) < 0.6:
         return False
+    if a.names != b.names:
+        return False  # "some parcels are late" and "no parcel to Ulm is late"
     if (
         a.says(cues.NOT_ALL)
         or b.says(cues.NOT_ALL)
@@ -301,6 +303,8 @@ def _figures_differ(a: Statement, b: Statement) -> str | None:
             continue
         left = [value for value in a.values if value.dimension == dimension]
         right = [value for value in b.values if value.dimension == dimension]
+        if dimension == "number" and shared_words(a, b) < 0.6:
+            continue  # a bare number may be anything
         most = 1 if dimension == "number" else 2
         if max(len(left), len(right)) <= most and (why := _disjoint(left, right, across=a.language != b.language)):
             return why

@@ -39,7 +39,7 @@ CHANGE: Final = _words(
     r"replaced|instead now|from now on|"
     r"as of|since (?:\d|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|last|"
     r"this|yesterday)\w*|"
-    r"from \w+ on|turned out|slipped|postponed|brought forward|rescheduled|raised|lowered|doubled|halved|"
+    r"from (?:\w+ ){1,3}on|turned out|slipped|postponed|brought forward|rescheduled|raised|lowered|doubled|halved|"
     r"increased|reduced|extended|"
     r"shortened|cut|new(?= \w+ (?:address|number|date|name|price|limit)|\s(?:address|number|date|name|"
     r"price|limit|rule|plan))|"
@@ -86,7 +86,7 @@ RULE: Final = _words(
 )
 DEED: Final = _words(
     r"yesterday|last (?:night|week|month|year)|this morning|once|twice|rang|was|were|did|went|had|has|"
-    r"\w+ed|bought|took|came|sent",
+    r"(?!need|speed|feed|seed|indeed|fixed|required|allowed|supposed)\w{2,}ed|bought|took|came|sent",
     r"昨天|昨晚|上周|上个?月|刚|了(?!解)|过(?!敏|期|道|程|滤)|当时|今天中午|曾",
 )
 LIKING: Final = _words(
@@ -123,7 +123,7 @@ WISH: Final = _words(
 )
 """An explicit wish that something be kept."""
 CORRECTION: Final = _words(
-    r"no[!,.]|not (?:that|this|the)|wrong|actually|i meant|i said|instead|correct(?:s|ion|ed)?|mistake|"
+    r"no(?=[!,.])|not (?:that|this|the)|wrong|actually|i meant|i said|instead|correct(?:s|ion|ed)?|mistake|"
     r"that's not|should be|"
     r"i told you|wait|rather|sorry",
     r"不对|不是|错了|弄错|搞错|应该是|我说过|我说的是|更正|纠正|等一下|说了|忘了开头|第一句|不行",

@@ -7,6 +7,7 @@ user names, and what the work and its result come back to.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -36,7 +37,7 @@ _CAPITALS: Final = re.compile(
 _INSTITUTION: Final = re.compile(
     r"\s(?:library|museum|school|university|clinic|hospital|hotel|inn|gallery|theatre|station|office|"
     r"warehouse|restaurant|bakery|bank|college|"
-    r"institute|foundation|agency|shop|store|works|factory|plant|project|team)\b"
+    r"institute|foundation|agency|shop|store|factory|plant|project|team)\b"
 )
 # A program with its version: "httpkit 0.28", "nginx 1.27.1".
 _PROGRAM: Final = re.compile(r"(?<![\w.-])([a-z][a-z0-9]{3,}(?:-[a-z0-9]+)*)(?=\s(?:v?\d+\.\d+))")
@@ -174,6 +175,8 @@ class _Mentions:
 
 
 _NAMING: Final = words("city town place name person owner customer to from hotel restaurant shop country station guest")
+_VOICE: Final = {"user_input": 100, "final_answer": 10}
+_MOST_NAMES: Final = 256
 _ROLE: Final = {
     "user_input": "user",
     "final_answer": "answers",
@@ -192,15 +195,15 @@ def salient_entities(events: Sequence[tuple[str, str]], known: Iterable[str] = (
     answers more than tools) and how often it comes back; what an answer or thought rules out counts less, and so does
     a mere reference number.
     """
-    vocabulary = _vocabulary(events, known)
-    whole = [name for name in vocabulary if not _part_of(name, vocabulary)]
+    vocabulary = _vocabulary(events, tuple(known))
+    whole = {name: _forms(name) for name in vocabulary if not _part_of(name, vocabulary)}
     found: dict[str, _Mentions] = {}
     for position, (kind, content) in enumerate(events):
         role = _ROLE.get(kind)
         if role is None:
             continue
-        for name in whole:
-            if not any(_mentions(content, form) for form in _forms(name)):
+        for name, forms in whole.items():
+            if not any(form in content and _mentions(content, form) for form in forms):
                 continue
             entry = found.setdefault(name, _Mentions(position))
             setattr(entry, role, getattr(entry, role) + 1)
@@ -211,17 +214,17 @@ def salient_entities(events: Sequence[tuple[str, str]], known: Iterable[str] = (
     return sorted(chosen, key=lambda name: (-scored[name], found[name].first))[:most]
 
 
-def _vocabulary(events: Sequence[tuple[str, str]], known: Iterable[str]) -> list[str]:
-    names: dict[str, None] = {}
-    known = tuple(known)
+def _vocabulary(events: Sequence[tuple[str, str]], known: tuple[str, ...]) -> list[str]:
+    names: Counter[str] = Counter()
     for kind, content in events:
         texts = [content]
         if kind == "tool_call" and _CALL.match(content):
             texts = [next(filter(None, groups), "") for _, *groups in _ARGUMENT.findall(content)]
-            names.update(dict.fromkeys(_named_arguments(content)))
+            names.update(_named_arguments(content))
         for text in texts:
-            names.update(dict.fromkeys(entities(text, known)))
+            names.update({name: _VOICE.get(kind, 1) for name in entities(text, known)})
     said = " ".join(content for kind, content in events if kind != "tool_call").casefold()
+    names = Counter(dict(names.most_common(_MOST_NAMES)))
     return [name for name in names if "_" not in name or name.replace("_", " ").casefold() not in said]
 
 

@@ -18,11 +18,17 @@ _CAPITAL: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Z][\w’'&-]*|[A-Z]+\d[\w-]*)(?:\s(?:de|do|da|van|von|of|the)\s(?=[A-Z])|\s(?=[A-Z]))?"
 )
 _START: Final = re.compile(r"(?:[.!?:;]\s+|[。！？：；]\s*)$")
+# One of several alike: "Server A", 三号仓库, B 栋.
+_ONE_OF: Final = re.compile(
+    r"\b[A-Za-z]{3,} [A-HJ-Z]\b(?![.'])|[一二三四五六七八九十\d]+号[一-鿿]{1,2}"
+    r"|[A-Z甲乙丙丁]\s?[区栋座组班店厂][一-鿿]{0,1}"
+)
 _COMMON: Final = words(
     "I The A An We You He She It They This That There No Not Only Both Every All Some Most Many In On At By "
     "For From To "
     "If When While Since Because Check Please Never Always Guests Two Three Four Five One Less Fewer More "
     "Rate UTC AM PM "
+    "Mondays Tuesdays Wednesdays Thursdays Fridays Saturdays Sundays "
     "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July "
     "August September "
     "October November December EUR USD GBP CNY Jan Feb Mar Apr Jun Jul Aug Sep Oct Nov Dec GB MB KB TB "
@@ -65,6 +71,7 @@ class Statement:
                 continue
             found.add(word.casefold())
         found.update(re.findall(r"(?<![\w.])[A-Za-z]+[-_]?\d[\w.-]*\w|\b[A-Z]{2,}-\d+", self.text.casefold()))
+        found.update(match.casefold() for match in _ONE_OF.findall(self.text))
         if self.language == "zh":
             found.update(people(self.text))
             found.update(places(self.text))

@@ -255,7 +255,8 @@ def _with_details(text: str, required: Sequence[str], words: dict[str, str], mos
         room -= len(detail) + 2
     if added:
         text += f"\n{words['details']}{words['colon']}{words['join'].join(added)}"
-    return text, tuple(detail for detail in missing if squeezed(detail) not in squeezed(text))
+    told = squeezed(text)
+    return text, tuple(detail for detail in missing if squeezed(detail) not in told)
 
 
 def lost(events: Sequence[Memory], draft: EpisodeDraft) -> list[str]:

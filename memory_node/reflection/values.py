@@ -155,7 +155,7 @@ _BARE: Final = re.compile(rf"(?:(?<![\w.#-])|(?<=[是为到成至共]))(?:{NUMBE
 # "Dock 4", "Ticket 6120", "release 7.4": a number right behind a word is part of a name.
 _NAMED: Final = re.compile(r"([A-Za-z][\w-]*)[\s#-]{1,2}$")
 _VERBS: Final = words(
-    "is are was were be been to from at by of and or than about only just exactly for has have in with"
+    "least most is are was were be been to from at by of and or than about only just exactly for has have in with"
 )
 
 

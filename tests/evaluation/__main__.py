@@ -1,4 +1,4 @@
-"""``python -m tests.evaluation``: how well memories are found, beside plain baselines over the same texts."""
+"""``python -m tests.evaluation``: how well memories are found, beside plain baselines, and how well looking back works."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.engines.system import afterwit_up
-from tests.evaluation import locomo, retrieval
+from tests.evaluation import locomo, reflection, retrieval
 from tests.evaluation.bus import ingest_conversation, rankings
 from tests.evaluation.locomo import Conversation
 from tests.evaluation.measures import scores
@@ -21,7 +21,7 @@ _TOP_K = 10
 
 
 def main() -> int:
-    """Evaluate; the exit status is 1 if retrieval falls below a plain baseline, 2 if there is no corpus."""
+    """Evaluate; the exit status is 1 if retrieval falls below a plain baseline or a goal is missed, 2 if there is no corpus."""
     parser = argparse.ArgumentParser(prog="python -m tests.evaluation", description=__doc__)
     parser.add_argument("conversations", nargs="*", default=[*retrieval.CONVERSATIONS], help="LoCoMo conversations")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep vectors there between runs")
@@ -34,7 +34,7 @@ def main() -> int:
     if options.product and status != 2:
         corpus = locomo.load(LOCOMO)
         asyncio.run(_product(console, [corpus[id] for id in options.conversations]))
-    return status
+    return max(status, reflection.evaluate(console))
 
 
 async def _product(console: Console, conversations: list[Conversation]) -> None:
