@@ -1,4 +1,4 @@
-"""``python -m tests.evaluation``: how well memories are found, beside plain baselines, and how well looking back works."""
+"""``python -m tests.evaluation``: how well memories are found, beside baselines, and how well looking back works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOP_K = 10
 
 
 def main() -> int:
-    """Evaluate; the exit status is 1 if retrieval falls below a plain baseline or a goal is missed, 2 if there is no corpus."""
+    """Evaluate; exit status 1 if retrieval falls below a baseline or a goal is missed, 2 if there is no corpus."""
     parser = argparse.ArgumentParser(prog="python -m tests.evaluation", description=__doc__)
     parser.add_argument("conversations", nargs="*", default=[*retrieval.CONVERSATIONS], help="LoCoMo conversations")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep vectors there between runs")
