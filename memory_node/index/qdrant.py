@@ -265,17 +265,19 @@ class QdrantIndex:
         done: set[str] = set()
         targets = self._targets
         while missing := [name for name in targets.all if name not in done]:
-            for name in missing:
-                try:
-                    await self._put_into(name, prepared)
-                except UnexpectedResponse as e:
-                    # Another node has replaced it meanwhile, or has given up building it.
-                    if e.status_code != 404 or name in (await self._current()).all:
-                        raise
-                done.add(name)
-            self._targets = targets = await self._current()
+            name = missing[0]
+            try:
+                targets = await self._put_into(name, prepared)
+            except UnexpectedResponse as e:
+                # Another node has replaced it meanwhile, or has given up building it.
+                targets = await self._current()
+                if e.status_code != 404 or name in targets.all:
+                    raise
+            done.add(name)
+        self._targets = targets
 
-    async def _put_into(self, name: str, prepared: Sequence[PointData]) -> None:
+    async def _put_into(self, name: str, prepared: Sequence[PointData]) -> Targets:
+        """Write and read back; answers who takes writes, as it was after the last of ours."""
         waiting = {point.id: point for point in prepared}
         for attempt in range(_ROUNDS):
             todo = list(waiting.values())
@@ -285,10 +287,10 @@ class QdrantIndex:
                     await self._upsert(name, [upsert(some, below=min(point.seq for point in some))])
             else:
                 await self._upsert(name, [upsert([point], below=point.seq) for point in todo])
-            present = await self._seqs(name, list(waiting))
+            present, targets = await asyncio.gather(self._seqs(name, list(waiting)), self._current())
             waiting = {id: point for id, point in waiting.items() if present.get(id, -1) < point.seq}
             if not waiting:
-                return
+                return targets
         raise Unavailable("Qdrant has acknowledged writes that it does not show; try again")
 
     async def _upsert(self, name: str, operations: list[models.UpsertOperation]) -> None:
