@@ -27,6 +27,8 @@ DEAD: Final = "AFTERWIT_DEAD"
 AGENTS: Final = "AFTERWIT_AGENTS"
 POOLS: Final = "AFTERWIT_POOLS"
 USEFULNESS: Final = "AFTERWIT_USEFULNESS"
+JOB_RECORDS: Final = "AFTERWIT_JOB_RECORDS"
+"""How each job stands, for a week."""
 
 APP_ACCOUNT: Final = "APP"
 """The NATS account of the parts (nodes, gateways, operators). It alone has JetStream."""
@@ -41,6 +43,11 @@ INDEXER: Final = "indexer"
 """The durable consumer of the log that all nodes share."""
 INGESTER: Final = "ingester"
 """The durable consumer of the ingest stream that all nodes share."""
+
+REFLECT: Final = "reflect"
+"""The kind of job that looks back."""
+URGENCIES: Final = ("asked", "triggered", "scheduled")
+"""How urgent a job is: who waits for it goes first, what is due some time goes last."""
 
 REQUESTS: Final = f"{ROOT}.req.*.*"
 LOG_SUBJECTS: Final = f"{ROOT}.log.>"
@@ -179,6 +186,27 @@ def usage(agent: str, retrieval_id: str) -> str:
 def dead(what: str, token: str) -> str:
     """Where what could not be processed is kept; ``what`` is ``log``, ``ingest``, …"""
     return _join("dead", what, token)
+
+
+def job(what: str, urgency: str, id: str) -> str:
+    """Where a job waits for a worker; ``urgency`` is one of `URGENCIES`."""
+    return _join("job", what, urgency, id)
+
+
+def jobs_of(what: str, urgency: str) -> str:
+    """All jobs of one kind and urgency."""
+    return _join("job", what, urgency) + ".*"
+
+
+def parse_job(subject: str) -> tuple[str, str, str]:
+    """(what, urgency, id) of a job's subject."""
+    what, urgency, id = _parts(subject, "job", 3)
+    return what, urgency, id
+
+
+def worker(what: str, urgency: str) -> str:
+    """The durable consumer of jobs of one kind and urgency, which all nodes share."""
+    return f"{_token(what)}-{_token(urgency)}"
 
 
 def admin(what: str) -> str:

@@ -79,6 +79,8 @@ STREAMS: Final = (
     _bucket(names.AGENTS),
     _bucket(names.POOLS),
     _bucket(names.USEFULNESS),
+    # In memory: a plan quotes memories, and what is purged must not stay on a disk.
+    _bucket(names.JOB_RECORDS).evolve(max_age=7 * _DAY_S, storage=api.StorageType.MEMORY),
 )
 
 

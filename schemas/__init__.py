@@ -46,6 +46,17 @@ from .read import (
     ListMemoriesReply,
     VersionRecord,
 )
+from .reflection import (
+    EndSession,
+    EndSessionReply,
+    ForgetOperation,
+    LinkOperation,
+    OperationResult,
+    Reflect,
+    ReflectReply,
+    StoreOperation,
+    UpdateOperation,
+)
 from .retrieve import (
     Explain,
     ExplainedItem,
@@ -64,14 +75,15 @@ from .trace import Signals, Trace, TracedItem, TraceReply
 
 __all__ = [
     "OPERATIONS", "AfterwitError", "AgentRecord", "Changes", "ChangesReply", "Conflict", "Context", "ContextReply",
-    "Embedding", "ErrorBody", "ErrorReply", "Evidence",
-    "Explain", "ExplainReply", "ExplainedItem", "Fact", "Feedback", "FeedbackReply", "Forbidden", "Forget",
-    "ForgetReply", "Get", "GetReply", "Grant", "GuardFinding", "Health", "HealthReply", "History", "HistoryReply",
-    "Internal", "Invalid", "Link", "LinkEnd", "LinkReply", "LinkRequest", "ListMemories", "ListMemoriesReply",
-    "ListedVersion", "LogEntry", "Memory", "NotFound", "Notice", "Operation", "PoolCreate", "PoolGrant", "PoolHealth",
-    "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke", "Pools", "PoolsReply", "Quota", "Rejected", "Retrieve",
-    "RetrieveReply", "RetrievedItem", "Share", "ShareReply", "Signals", "Stale", "Store", "StoreMany",
-    "StoreManyReply", "StoreReply", "StoreResult", "TimeRange", "TimedOut", "TokenHash", "TooLarge", "Trace",
-    "TraceReply", "TracedItem", "TurnBefore", "Unauthenticated", "Unavailable", "Update", "UpdateReply", "UsedItem",
-    "VersionRecord", "Where", "json_schema",
+    "Embedding", "EndSession", "EndSessionReply", "ErrorBody", "ErrorReply", "Evidence", "Explain", "ExplainReply",
+    "ExplainedItem", "Fact", "Feedback", "FeedbackReply", "Forbidden", "Forget", "ForgetOperation", "ForgetReply",
+    "Get", "GetReply", "Grant", "GuardFinding", "Health", "HealthReply", "History", "HistoryReply", "Internal",
+    "Invalid", "Link", "LinkEnd", "LinkOperation", "LinkReply", "LinkRequest", "ListMemories", "ListMemoriesReply",
+    "ListedVersion", "LogEntry", "Memory", "NotFound", "Notice", "Operation", "OperationResult", "PoolCreate",
+    "PoolGrant", "PoolHealth", "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke", "Pools", "PoolsReply", "Quota",
+    "Reflect", "ReflectReply", "Rejected", "Retrieve", "RetrieveReply", "RetrievedItem", "Share", "ShareReply",
+    "Signals", "Stale", "Store", "StoreMany", "StoreManyReply", "StoreOperation", "StoreReply", "StoreResult",
+    "TimeRange", "TimedOut", "TokenHash", "TooLarge", "Trace", "TraceReply", "TracedItem", "TurnBefore",
+    "Unauthenticated", "Unavailable", "Update", "UpdateOperation", "UpdateReply", "UsedItem", "VersionRecord",
+    "Where", "json_schema",
 ]  # fmt: skip

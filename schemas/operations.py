@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from . import change, notices, pools, read, retrieve, store, trace
+from . import change, notices, pools, read, reflection, retrieve, store, trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
         Operation("update", change.Update, change.UpdateReply),
         Operation("link", change.LinkRequest, change.LinkReply),
         Operation("share", change.Share, change.ShareReply),
+        Operation("reflect", reflection.Reflect, reflection.ReflectReply),
+        Operation("end_session", reflection.EndSession, reflection.EndSessionReply),
         Operation("forget", change.Forget, change.ForgetReply),
         Operation("history", read.History, read.HistoryReply),
         Operation("list", read.ListMemories, read.ListMemoriesReply),

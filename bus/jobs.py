@@ -1,0 +1,135 @@
+"""Jobs: work that nobody waits for, in a work queue, and how each of them stands, in a bucket.
+
+The queue says that a job is to be done, the record what has become of it. Every change of a record expects the one
+before it, so that two workers that have the same job, or a worker and somebody who cancels it, do not overwrite each
+other; and a job whose record says that it is done is not done again, however often it comes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from nats.aio.client import Client
+
+from ..schemas import OperationResult, codec
+from ..schemas.reflection import FINISHED, JobState, ReflectOperation
+from . import names
+from ._publish import publish_acked
+from .identity._bucket import Bucket, LostRaceError
+from .mailbox import Question
+
+Trigger: TypeAlias = Literal["asked", "session_end", "overflow", "recurrence", "schedule"]
+
+_URGENCY: Final[dict[Trigger, str]] = {
+    "asked": "asked",
+    "session_end": "triggered",
+    "overflow": "triggered",
+    "recurrence": "triggered",
+    "schedule": "scheduled",
+}
+_ATTEMPTS: Final = 8
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be looked back on, and on whose behalf."""
+
+    id: str
+    agent: str
+    trigger: Trigger
+    at: datetime
+    session_id: str | None = None
+    pool: str | None = None
+    focus: str | None = None
+    dry_run: bool = False
+
+
+class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job stands.
+
+    ``plan`` is what the reflector asked for, settled before any of it is done, so that a worker that takes over does
+    the same; ``seen`` are the log sequences of the memories that it was asked for knowing; ``pool`` is where it writes.
+    """
+
+    job: Job
+    state: JobState = "queued"
+    at: datetime
+    reflector: str | None = None
+    pool: str | None = None
+    plan: tuple[ReflectOperation, ...] | None = None
+    seen: dict[str, int] = {}
+    results: tuple[OperationResult, ...] = ()
+    reason: str | None = None
+
+
+class JobChanged(Exception):
+    """Somebody else changed the job's record: read it again."""
+
+
+class Jobs:
+    """Hands jobs over and keeps their records. Every method raises `Unavailable` or `TimedOut` when NATS is away."""
+
+    def __init__(self, nc: Client, *, replicas: int = 1) -> None:
+        self._nc = nc
+        self._bucket = Bucket(nc, names.JOB_RECORDS, leader=replicas > 1)
+
+    async def submit(self, job: Job) -> bool:
+        """Queue ``job``; false if it is known already. What decides that it is the same job is its id.
+
+        The queue comes first: a record without a job would wait for ever, a job without a record is done all the same.
+        """
+        if await self.get(job.id) is not None:
+            return False
+        subject = names.job(names.REFLECT, _URGENCY[job.trigger], job.id)
+        await publish_acked(self._nc, [Question(subject, codec.encode(job), {names.MESSAGE_ID: job.id})])
+        await self.begin(job)
+        return True
+
+    async def begin(self, job: Job) -> tuple[JobRecord, int]:
+        """The record of ``job``, made now if there is none, and its revision."""
+        for _ in range(_ATTEMPTS):
+            found = await self.get(job.id)
+            if found is not None:
+                return found
+            try:
+                await self._bucket.put(job.id, codec.encode(JobRecord(job=job, at=job.at)), expected=0)
+            except LostRaceError:
+                continue
+        raise JobChanged(job.id)
+
+    async def get(self, id: str) -> tuple[JobRecord, int] | None:
+        """A job's record and its revision, if it is (still) kept."""
+        entry = await self._bucket.get(id)
+        if entry is None or entry.value is None:
+            return None
+        return codec.decode(entry.value, JobRecord), entry.revision
+
+    async def save(self, record: JobRecord, revision: int) -> int:
+        """Replace the record that was read at ``revision``; answers the new one.
+
+        Raises:
+            JobChanged: it is another one by now.
+        """
+        try:
+            await self._bucket.put(record.job.id, codec.encode(record), expected=revision)
+        except LostRaceError as e:
+            raise JobChanged(record.job.id) from e
+        found = await self.get(record.job.id)
+        if found is None or found[0] != record:
+            raise JobChanged(record.job.id)
+        return found[1]
+
+    async def cancel(self, id: str, now: datetime) -> JobRecord | None:
+        """Stop a job that is not finished: what it has done by then stays. Answers its record."""
+        for _ in range(_ATTEMPTS):
+            found = await self.get(id)
+            if found is None or found[0].state in FINISHED:
+                return found[0] if found else None
+            cancelled = msgspec.structs.replace(found[0], state="cancelled", at=now)
+            try:
+                await self.save(cancelled, found[1])
+            except JobChanged:
+                continue
+            return cancelled
+        raise JobChanged(id)

@@ -1,0 +1,199 @@
+"""One episode for each session, in its newest telling; of long sessions by way of the summaries of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ...bus.log import Log, WrongLastSequence
+from ...schemas import Link, Memory, Unavailable
+from ...schemas.reflection import Outcome
+from ...schemas.uris import memory_uri
+from ...schemas.words import MAX_LINKS, TRUST_OF_SOURCE, Source
+from ..guard import Guard
+from ..ids import derived_id
+from ..index import Index, IndexFilter
+from ..inference import Priority
+from ..write_path import Draft, WritePath
+from .compression import Compressed, compress
+from .gathering import Gathering
+from .telling import EpisodeDraft, tell
+from .thinking import Thinking
+
+AUTHOR: Final = "reflection"
+PART: Final = 200
+"""Events of one part of a long session."""
+_PART_TOKENS: Final = 600
+_KNOWN_NAMES: Final = 300
+_TRIES: Final = 8
+
+
+class Episodes:
+    """Tells sessions, and keeps what it told."""
+
+    def __init__(  # noqa: PLR0913  # each is another part of the path from a session to its episode
+        self,
+        *,
+        gathering: Gathering,
+        index: Index,
+        thinking: Thinking,
+        guard: Guard,
+        log: Log,
+        write_path: WritePath,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._gathering = gathering
+        self._index = index
+        self._thinking = thinking
+        self._guard = guard
+        self._log = log
+        self._write_path = write_path
+        self._clock = clock
+
+    async def tell(
+        self,
+        agent: str,
+        session_id: str,
+        outcome: Outcome | None = None,
+        user_feedback: str | None = None,
+        *,
+        priority: Priority = Priority.STORE,
+    ) -> tuple[Memory, Sequence[Memory]]:
+        """The episode of the session as it stands now, and its events. Told again, it is a new version of the same one.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+        events = await self._gathering.events(agent, session_id)
+        pool = await self._gathering.pool_of(agent, events)
+        told = [event for event in events if event.kind != "episode"]
+        names = await self._index.facet("entities", IndexFilter(pools=(pool,)), _KNOWN_NAMES)
+        known = tuple(name for name, _ in names)
+        draft = await self._thinking.run(tell, told, known, told_outcome=outcome, told_feedback=user_feedback)
+        id = derived_id("episode", agent, pool, session_id)
+        sources = tuple(draft.derived_from)
+        if len(sources) > MAX_LINKS:
+            sources = await self._parts(agent, id, pool, told, priority)
+        base = self._memory(agent, id, pool, told)
+        memory = replace(base, **self._fields(agent, draft, sources))
+        return await self._keep(memory, told_outcome=outcome, told_feedback=user_feedback, priority=priority), events
+
+    def _fields(self, agent: str, draft: EpisodeDraft, sources: Sequence[str]) -> dict[str, Any]:
+        texts, _ = self._guard.inspect(agent, {"content": draft.content})
+        return {
+            "content": texts["content"],
+            "kind": "episode",
+            "data": draft.data,
+            "entities": draft.entities,
+            "importance": draft.importance,
+            "links": tuple(Link(rel="derived_from", target=source) for source in sources),
+        }
+
+    def _memory(self, agent: str, id: str, pool: str, events: Sequence[Memory]) -> Memory:
+        """What an episode, or a part of one, owes to its events."""
+        now = self._clock()
+        return Memory(
+            id=id,
+            uri=memory_uri(pool, id),
+            pool=pool,
+            tier="episodic",
+            kind="summary",
+            content=".",
+            session_id=events[0].session_id,
+            labels=labels_of(events),
+            task_type=next((event.task_type for event in events if event.task_type), None),
+            author=AUTHOR,
+            on_behalf_of=agent,
+            source=source_of(events),
+            trust=min(event.trust for event in events),
+            confidence=min(event.trust for event in events),
+            importance=0.5,
+            occurred_at=max(event.occurred_at for event in events),
+            created_at=now,
+            updated_at=now,
+            version=1,
+        )
+
+    async def _parts(
+        self, agent: str, id: str, pool: str, events: Sequence[Memory], priority: Priority
+    ) -> tuple[str, ...]:
+        """Summaries of the session's parts, each linked to its events: a memory has room for 256 links."""
+        size = max(PART, -(-len(events) // MAX_LINKS))
+        parts = []
+        for start in range(0, len(events), min(size, MAX_LINKS)):
+            part = events[start : start + min(size, MAX_LINKS)]
+            pressed: Compressed = await self._thinking.run(compress, part, _PART_TOKENS)
+            memory = self._memory(agent, derived_id("part", id, str(start)), pool, part)
+            texts, _ = self._guard.inspect(agent, {"content": pressed.text or part[0].content})
+            links = tuple(Link(rel="derived_from", target=event.id) for event in part)
+            await self._keep(replace(memory, content=texts["content"], links=links), priority=priority)
+            parts.append(memory.id)
+        return tuple(parts[:MAX_LINKS])
+
+    async def _keep(
+        self,
+        memory: Memory,
+        *,
+        told_outcome: Outcome | None = None,
+        told_feedback: str | None = None,
+        priority: Priority,
+    ) -> Memory:
+        """Append it, or a new version of it; nothing if it stands there already, or was forgotten."""
+        for _ in range(_TRIES):
+            record = await self._log.latest(memory.id, memory.pool)
+            if record is None:
+                draft = Draft(memory=memory, change="created", actor=AUTHOR, expected_seq=0, reason="told")
+            else:
+                old = record.entry.memory
+                told = replace(memory, data=_told_before(memory, old, told_outcome, told_feedback))
+                changed = replace(
+                    old,
+                    **{name: getattr(told, name) for name in _RETOLD},
+                    trust=min(old.trust, memory.trust),
+                )
+                if old.status in ("purged", "archived") or changed == old:
+                    return old
+                changed = replace(changed, version=old.version + 1, updated_at=self._clock(), seq=None)
+                draft = Draft(
+                    memory=changed,
+                    change="updated",
+                    actor=AUTHOR,
+                    expected_seq=record.seq,
+                    reason="told again",
+                    request_digest=record.entry.request_digest,
+                    embedding=record.entry.embedding if changed.content == old.content else None,
+                    before=record.entry.before,
+                )
+            try:
+                return await self._write_path.write_one(draft, priority=priority)
+            except WrongLastSequence:
+                continue
+        raise Unavailable(f"{memory.id} is being changed by many others just now: try again")
+
+
+_RETOLD: Final = ("content", "data", "entities", "importance", "links", "labels", "occurred_at", "task_type")
+
+
+def _told_before(memory: Memory, old: Memory, outcome: Outcome | None, feedback: str | None) -> Any:
+    """The data, with what a caller said about outcome and feedback earlier, unless somebody says otherwise now."""
+    if not isinstance(memory.data, dict) or not isinstance(old.data, dict):
+        return memory.data
+    data = dict(memory.data)
+    if outcome is None and data.get("outcome") == "unknown" and old.data.get("outcome"):
+        data["outcome"] = old.data["outcome"]
+    if feedback is None and data.get("user_feedback") is None:
+        data["user_feedback"] = old.data.get("user_feedback")
+    return data
+
+
+def labels_of(memories: Sequence[Memory]) -> tuple[str, ...]:
+    """What needs clearance in any of ``memories`` needs it in what is drawn from them."""
+    return tuple(dict.fromkeys(label for memory in memories for label in memory.labels))[:64]
+
+
+def source_of(memories: Sequence[Memory]) -> Source:
+    """The least trusted of the sources."""
+    return min((memory.source for memory in memories), key=lambda source: TRUST_OF_SOURCE[source])
