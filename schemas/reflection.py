@@ -102,9 +102,9 @@ class Reflect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     dry_run: Annotated[bool, Meta(description="Only say what would be done.")] = False
     end_session: Annotated[bool, Meta(description="End the session first: its events are told as an episode.")] = False
     outcome: Annotated[Outcome | None, Meta(description="With end_session: how it ended, if you know.")] = None
-    user_feedback: Annotated[Text, Meta(max_length=4000, description="With end_session: what the user said.")] | None = (
-        None
-    )
+    user_feedback: (
+        Annotated[Text, Meta(max_length=4000, description="With end_session: what the user said.")] | None
+    ) = None
     job_id: Annotated[MemoryId | None, Meta(description="A job of yours, instead of a new one.")] = None
     cancel: Annotated[bool, Meta(description="Stop that job.")] = False
 
@@ -114,7 +114,9 @@ class Reflect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.cancel and self.job_id is None:
             raise Invalid("job_id: which job is to be cancelled?", field="job_id")
         if self.job_id is not None and (self.session_id or self.pool or self.focus):
-            raise Invalid("job_id: it stands for the job as it was asked for; leave the other fields out", field="job_id")
+            raise Invalid(
+                "job_id: it stands for the job as it was asked for; leave the other fields out", field="job_id"
+            )
         if not self.end_session and (self.outcome or self.user_feedback):
             raise Invalid("end_session: outcome and user_feedback go with it", field="end_session")
 

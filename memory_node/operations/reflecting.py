@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
 from ...bus.jobs import Job, JobRecord, Jobs
 from ...bus.rpc import Caller
-from ...schemas import EndSession, EndSessionReply, Memory, NotFound, Reflect, ReflectReply
+from ...schemas import EndSession, EndSessionReply, Memory, NotFound, Reflect, ReflectReply, Unavailable
 from ...schemas.reflection import FINISHED
 from ..access import Access
-from ..ids import derived_id, new_id
+from ..ids import new_id
 from ..reflection.episodes import Episodes
 from ..reflection.gathering import Gathering
+from ..reflection.switches import Switches
+from ..reflection.triggers import session_end
 
 WAITED_S: Final = 25.0
 """Callers have half a minute for an answer."""
@@ -23,7 +25,7 @@ _LAST_LOOK_S: Final = 0.25
 
 
 class Reflecting:
-    """Queues jobs and tells how they stand; ends sessions. ``on_session_end``: whether that makes a job."""
+    """Queues jobs and tells how they stand; ends sessions."""
 
     def __init__(
         self,
@@ -33,14 +35,14 @@ class Reflecting:
         gathering: Gathering,
         episodes: Episodes,
         clock: Callable[[], datetime],
-        on_session_end: bool = True,
+        switches: Switches,
     ) -> None:
         self._access = access
         self._jobs = jobs
         self._gathering = gathering
         self._episodes = episodes
         self._clock = clock
-        self._on_session_end = on_session_end
+        self._switches = switches
 
     async def reflect(self, caller: Caller, request: Reflect) -> ReflectReply:
         """A new job, or how one stands.
@@ -61,9 +63,7 @@ class Reflecting:
             assert request.session_id is not None
             ended = await self.end_session(
                 caller,
-                EndSession(
-                    session_id=request.session_id, outcome=request.outcome, user_feedback=request.user_feedback
-                ),
+                EndSession(session_id=request.session_id, outcome=request.outcome, user_feedback=request.user_feedback),
             )
             episode, id = ended.episode, ended.job_id
         elif request.session_id is not None:
@@ -80,6 +80,8 @@ class Reflecting:
                 focus=request.focus,
                 dry_run=request.dry_run,
             )
+            if not self._switches.asked:
+                raise Unavailable("looking back when asked is switched off here (AFTERWIT_REFLECT_ON_REQUEST)")
             await self._jobs.submit(job)
         return await self._answer(id, wait=request.wait, episode=episode)
 
@@ -89,7 +91,7 @@ class Reflecting:
             caller.agent, request.session_id, request.outcome, request.user_feedback
         )
         job_id = None
-        if self._on_session_end:
+        if self._switches.session_end:
             job = session_end(caller.agent, request.session_id, events, self._clock())
             await self._jobs.submit(job)
             job_id = job.id
@@ -120,15 +122,3 @@ class Reflecting:
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LAST_LOOK_S)
-
-
-def session_end(agent: str, session_id: str, events: Sequence[Memory], now: datetime) -> Job:
-    """The job for a session that ended as it stands: the same one for everybody who ends it there."""
-    newest = max(event.seq or 0 for event in events)
-    return Job(
-        id=derived_id("session_end", agent, session_id, str(newest)),
-        agent=agent,
-        trigger="session_end",
-        at=now,
-        session_id=session_id,
-    )

@@ -61,7 +61,7 @@ class Skipped(Exception):
 class Applying:
     """Checks and applies. ``after_store`` is told of each memory that was made."""
 
-    def __init__(  # noqa: PLR0913  # each is another part of the path that a change takes
+    def __init__(  # each is another part of the path that a change takes
         self,
         *,
         access: Access,
@@ -87,16 +87,7 @@ class Applying:
         try:
             if number >= MOST_OPERATIONS:
                 raise Refused(f"a job may have {MOST_OPERATIONS} operations")
-            evidence = await self._evidence(task, operation)
-            match operation:
-                case StoreOperation():
-                    id = await self._store(task, number, operation, evidence)
-                case UpdateOperation():
-                    id = await self._update(task, number, operation, evidence)
-                case ForgetOperation():
-                    id = await self._forget(task, number, operation)
-                case LinkOperation():
-                    id = await self._link(task, number, operation)
+            id = await self._apply(task, number, operation)
         except Refused as e:
             return OperationResult(operation=operation, result="refused", reason=str(e))
         except Skipped as e:
@@ -106,6 +97,18 @@ class Applying:
         except AfterwitError as e:  # the guard, or what was allowed when the job began and is not any more
             return OperationResult(operation=operation, result="refused", reason=e.message)
         return OperationResult(operation=operation, result="planned" if task.job.dry_run else "applied", id=id)
+
+    async def _apply(self, task: Task, number: int, operation: ReflectOperation) -> str:
+        evidence = await self._evidence(task, operation)
+        match operation:
+            case StoreOperation():
+                return await self._store(task, number, operation, evidence)
+            case UpdateOperation():
+                return await self._update(task, number, operation, evidence)
+            case ForgetOperation():
+                return await self._forget(task, number, operation)
+            case LinkOperation():
+                return await self._link(task, number, operation)
 
     async def _evidence(self, task: Task, operation: ReflectOperation) -> dict[str, LogRecord]:
         """What the operation cites, as it stands now."""
@@ -124,9 +127,7 @@ class Applying:
         await self._access.require(task.job.agent, task.pool, "writer")
         return records
 
-    async def _store(
-        self, task: Task, number: int, operation: StoreOperation, evidence: dict[str, LogRecord]
-    ) -> str:
+    async def _store(self, task: Task, number: int, operation: StoreOperation, evidence: dict[str, LogRecord]) -> str:
         id = (
             derived_id("knowledge", task.pool, operation.key)
             if operation.key
@@ -172,9 +173,7 @@ class Applying:
             task, number, record, await self._with_evidence(memory, operation, evidence), "updated", operation.because
         )
 
-    async def _update(
-        self, task: Task, number: int, operation: UpdateOperation, evidence: dict[str, LogRecord]
-    ) -> str:
+    async def _update(self, task: Task, number: int, operation: UpdateOperation, evidence: dict[str, LogRecord]) -> str:
         record = await self._target(task, number, operation.id)
         if record is None:
             return operation.id
@@ -335,7 +334,11 @@ class Applying:
         known = await self._log.latest_many([link.target for link in memory.links])
 
         def trusts(rels: Iterable[Rel], more: Sequence[Memory]) -> list[float]:
-            old = [known[link.target].entry.memory.trust for link in memory.links if link.rel in rels and link.target in known]
+            old = [
+                known[link.target].entry.memory.trust
+                for link in memory.links
+                if link.rel in rels and link.target in known
+            ]
             return old + [each.trust for each in more]
 
         confidence = weighted_confidence(trusts(_EVIDENCE_RELS, pro), trusts(("contradicts",), contra))

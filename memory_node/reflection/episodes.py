@@ -78,15 +78,22 @@ class Episodes:
         if len(sources) > MAX_LINKS:
             sources = await self._parts(agent, id, pool, told, priority)
         base = self._memory(agent, id, pool, told)
-        memory = replace(base, **self._fields(agent, draft, sources))
-        return await self._keep(memory, told_outcome=outcome, told_feedback=user_feedback, priority=priority), events
+        stated = [name for name, value in (("outcome", outcome), ("user_feedback", user_feedback)) if value is not None]
+        memory = replace(base, **self._fields(agent, draft, sources, stated))
+        return await self._keep(memory, priority=priority), events
 
-    def _fields(self, agent: str, draft: EpisodeDraft, sources: Sequence[str]) -> dict[str, Any]:
+    async def is_told(self, agent: str, session_id: str, events: Sequence[Memory]) -> bool:
+        """Whether the episode holds all of ``events`` already."""
+        pool = await self._gathering.pool_of(agent, events)
+        record = await self._log.latest(derived_id("episode", agent, pool, session_id), pool)
+        return record is not None and record.entry.memory.updated_at >= max(event.created_at for event in events)
+
+    def _fields(self, agent: str, draft: EpisodeDraft, sources: Sequence[str], stated: Sequence[str]) -> dict[str, Any]:
         texts, _ = self._guard.inspect(agent, {"content": draft.content})
         return {
             "content": texts["content"],
             "kind": "episode",
-            "data": draft.data,
+            "data": draft.data | ({_STATED: list(stated)} if stated else {}),
             "entities": draft.entities,
             "importance": draft.importance,
             "links": tuple(Link(rel="derived_from", target=source) for source in sources),
@@ -133,14 +140,7 @@ class Episodes:
             parts.append(memory.id)
         return tuple(parts[:MAX_LINKS])
 
-    async def _keep(
-        self,
-        memory: Memory,
-        *,
-        told_outcome: Outcome | None = None,
-        told_feedback: str | None = None,
-        priority: Priority,
-    ) -> Memory:
+    async def _keep(self, memory: Memory, *, priority: Priority) -> Memory:
         """Append it, or a new version of it; nothing if it stands there already, or was forgotten."""
         for _ in range(_TRIES):
             record = await self._log.latest(memory.id, memory.pool)
@@ -148,7 +148,7 @@ class Episodes:
                 draft = Draft(memory=memory, change="created", actor=AUTHOR, expected_seq=0, reason="told")
             else:
                 old = record.entry.memory
-                told = replace(memory, data=_told_before(memory, old, told_outcome, told_feedback))
+                told = replace(memory, data=_with_stated(memory.data, old.data))
                 changed = replace(
                     old,
                     **{name: getattr(told, name) for name in _RETOLD},
@@ -177,16 +177,18 @@ class Episodes:
 _RETOLD: Final = ("content", "data", "entities", "importance", "links", "labels", "occurred_at", "task_type")
 
 
-def _told_before(memory: Memory, old: Memory, outcome: Outcome | None, feedback: str | None) -> Any:
-    """The data, with what a caller said about outcome and feedback earlier, unless somebody says otherwise now."""
-    if not isinstance(memory.data, dict) or not isinstance(old.data, dict):
-        return memory.data
-    data = dict(memory.data)
-    if outcome is None and data.get("outcome") == "unknown" and old.data.get("outcome"):
-        data["outcome"] = old.data["outcome"]
-    if feedback is None and data.get("user_feedback") is None:
-        data["user_feedback"] = old.data.get("user_feedback")
-    return data
+_STATED: Final = "stated"
+"""In an episode's data: which of its fields somebody told, so that another telling does not guess them."""
+
+
+def _with_stated(new: Any, old: Any) -> Any:
+    """The data ``new``, with what was stated in ``old`` and is not stated otherwise now."""
+    if not isinstance(new, dict) or not isinstance(old, dict):
+        return new
+    kept = [name for name in old.get(_STATED, ()) if name not in new.get(_STATED, ())]
+    if not kept:
+        return new
+    return new | {name: old.get(name) for name in kept} | {_STATED: [*new.get(_STATED, ()), *kept]}
 
 
 def labels_of(memories: Sequence[Memory]) -> tuple[str, ...]:

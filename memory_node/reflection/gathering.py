@@ -43,9 +43,9 @@ class Gathering:
         return events
 
     async def pool_of(self, agent: str, events: Sequence[Memory]) -> str:
-        """Where what is drawn from ``events`` belongs: into their pool, if they are all in one that the agent may write.
+        """Where what is drawn from ``events`` belongs: their pool, if they are all in one that the agent may write to.
 
-        Else into the agent's own: what stands in one pool is not for the members of another.
+        Else the agent's own: what stands in one pool is not for the members of another.
         """
         pools = {event.pool for event in events}
         if len(pools) == 1 and (pool := pools.pop()) in await self._access.writable(agent):

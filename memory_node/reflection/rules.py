@@ -105,7 +105,9 @@ def _wishes(events: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[R
 
 
 def _patterns(episodes: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[ReflectOperation]:
-    by_key = {memory.data["key"]: memory for memory in knowledge if isinstance(memory.data, dict) and "key" in memory.data}
+    by_key = {
+        memory.data["key"]: memory for memory in knowledge if isinstance(memory.data, dict) and "key" in memory.data
+    }
     for pattern in find_patterns(distinct_evidence(episodes)):
         key = _pattern_key(pattern)
         evidence = pattern.supporting[:_MOST_EVIDENCE]

@@ -19,6 +19,7 @@ from ...bus.dead_letters import DeadLetters
 from ...bus.jobs import Job, JobChanged, JobRecord, Jobs
 from ...schemas import AfterwitError, OperationResult, TimedOut, Unavailable, codec
 from ...schemas.reflection import FINISHED
+from ..inference import Priority
 from .applying import Applying, Task
 from .episodes import Episodes
 from .gathering import Gathering
@@ -167,8 +168,10 @@ class ReflectionWorker:
 
     async def _planned(self, record: JobRecord) -> JobRecord:
         job = record.job
-        if job.session_id and not job.dry_run and job.trigger in ("overflow", "asked"):
-            await self._episodes.tell(job.agent, job.session_id)
+        if job.session_id and not job.dry_run:
+            events = await self._gathering.events(job.agent, job.session_id)
+            if not await self._episodes.is_told(job.agent, job.session_id, events):
+                await self._episodes.tell(job.agent, job.session_id, priority=Priority.BULK)
         material = await self._gathering.material(job, self._clock())
         plan = await self._reflector.reflect(material)
         seen = {id: memory.seq for id, memory in material.memories.items() if memory.seq is not None}
@@ -215,13 +218,9 @@ class ReflectionWorker:
 
 def _named(operation: object) -> Sequence[str]:
     """Every memory that an operation names."""
-    found: list[str] = []
-    for field in ("id", "source", "target"):
-        if isinstance(value := getattr(operation, field, None), str):
-            found.append(value)
-    for field in ("evidence", "contradicting"):
-        found += getattr(operation, field, ())
-    return found
+    one = (getattr(operation, field, None) for field in ("id", "source", "target"))
+    many = (getattr(operation, field, ()) for field in ("evidence", "contradicting"))
+    return [id for id in one if id is not None] + [id for ids in many for id in ids]
 
 
 def _summary(results: Sequence[OperationResult]) -> str:

@@ -89,7 +89,7 @@ async def test_health(system: FakeSystem) -> None:
     async with system.gateway() as url, httpx2.AsyncClient() as http:
         answer = await http.get(url + "/health")
         parts = {"nats": "ok", "index": "ok", "window": "ok", "inference": "ok"}
-        assert (answer.status_code, answer.json()) == (200, {"status": "ok", "tools": 9, "components": parts})
+        assert (answer.status_code, answer.json()) == (200, {"status": "ok", "tools": 11, "components": parts})
         system.components["inference"] = "unavailable"
         answer = await http.get(url + "/health")
         assert (answer.status_code, answer.json()["status"]) == (200, "degraded")

@@ -22,8 +22,8 @@ async def test_the_tools_listed_are_the_ones_that_work(alice: MemoryServer, era:
     async with Client(alice, mode=era) as client:
         tools = (await client.list_tools()).tools
     assert [tool.name for tool in tools] == [
-        "memory_store", "memory_retrieve", "memory_context", "memory_update", "memory_link", "memory_share",
-        "memory_forget", "memory_feedback", "memory_changes",
+        "memory_store", "memory_retrieve", "memory_context", "memory_trace", "memory_update", "memory_link",
+        "memory_share", "memory_reflect", "memory_forget", "memory_feedback", "memory_changes",
     ]  # fmt: skip
     for tool in tools:
         assert tool.title
@@ -37,7 +37,9 @@ async def test_the_tools_listed_are_the_ones_that_work(alice: MemoryServer, era:
 
 
 def test_reading_tools_say_so() -> None:
-    assert {tool.name for tool in TOOLS if tool.read_only} == {"memory_retrieve", "memory_context", "memory_changes"}
+    assert {tool.name for tool in TOOLS if tool.read_only} == {
+        "memory_retrieve", "memory_context", "memory_trace", "memory_changes",
+    }  # fmt: skip
 
 
 @ERAS
