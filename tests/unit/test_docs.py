@@ -59,6 +59,8 @@ def shown(default: object) -> str:
             return ""
         case Path():
             return default.as_posix()
+        case bool():
+            return str(default).lower()
         case _:
             return str(default)
 
