@@ -127,11 +127,15 @@ class Storing:
         return StoreManyReply(results=tuple(_as_result(result) for result in results))
 
     async def store_ingested(self, agent: str, items: Sequence[Item]) -> list[StoreReply | AfterwitError]:
-        """A batch from the ingest stream; answered when it is in the log."""
-        return await self._store(agent, items, accepted=False, priority=Priority.BULK, wait=False)
+        """A batch from the ingest stream; answered when it can be found, or soon where the index is away.
+
+        So an import runs no faster than it is indexed, and whoever stores beside it waits behind one batch, not behind
+        all of it.
+        """
+        return await self._store(agent, items, accepted=False, priority=Priority.BULK)
 
     async def _store(
-        self, agent: str, items: Sequence[Item], *, accepted: bool, priority: Priority, wait: bool = True
+        self, agent: str, items: Sequence[Item], *, accepted: bool, priority: Priority
     ) -> list[StoreReply | AfterwitError]:
         """Check everything, then let through what may pass. One outcome per item, in order."""
         refused = await self._refused_pools(agent, {item.pool for item in items})
@@ -147,7 +151,7 @@ class Storing:
                     raise refused[item.pool]
                 check_all_found("caused_by", item.request.caused_by, causes)
                 if record := known.get(item.id):
-                    outcomes[i] = await self._repeated(item, record, wait=wait)
+                    outcomes[i] = await self._repeated(item, record)
                     continue
                 texts, findings = self._guard.inspect(agent, {"content": item.request.content})
                 drafts.append((i, self._draft(agent, item, texts["content"], causes), findings))
@@ -158,13 +162,13 @@ class Storing:
             for i, draft, findings in drafts:
                 outcomes[i] = StoreReply(memory=draft.memory, created=True, guard=findings)
         else:
-            written = await self._write_path.write([draft for _, draft, _ in drafts], priority=priority, wait=wait)
+            written = await self._write_path.write([draft for _, draft, _ in drafts], priority=priority)
             for (i, _, findings), result in zip(drafts, written, strict=True):
-                outcomes[i] = await self._outcome(items[i], result, findings, wait=wait)
+                outcomes[i] = await self._outcome(items[i], result, findings)
         return [outcome or Internal("a store was not answered") for outcome in outcomes]
 
     async def _outcome(
-        self, item: Item, result: Memory | Exception, findings: tuple[GuardFinding, ...], *, wait: bool
+        self, item: Item, result: Memory | Exception, findings: tuple[GuardFinding, ...]
     ) -> StoreReply | AfterwitError:
         match result:
             case Memory():
@@ -174,7 +178,7 @@ class Storing:
                 if record is None:
                     return Internal(f"the log refused {item.id} as known, and does not know it")
                 try:
-                    return await self._repeated(item, record, wait=wait)
+                    return await self._repeated(item, record)
                 except AfterwitError as e:
                     return e
             case AfterwitError():
@@ -182,7 +186,7 @@ class Storing:
             case _:
                 raise result
 
-    async def _repeated(self, item: Item, record: LogRecord, *, wait: bool) -> StoreReply:
+    async def _repeated(self, item: Item, record: LogRecord) -> StoreReply:
         if record.entry.memory.status == "purged":  # nothing is kept that could tell what it held
             return StoreReply(memory=record.entry.memory, created=False)
         if record.entry.request_digest != item.digest:
@@ -192,7 +196,7 @@ class Storing:
                 id=item.id,
             )
         memory = record.entry.memory
-        return StoreReply(memory=await self._write_path.ensure_visible(memory) if wait else memory, created=False)
+        return StoreReply(memory=await self._write_path.ensure_visible(memory), created=False)
 
     async def _refused_pools(self, agent: str, pools: set[str]) -> dict[str, AfterwitError]:
         refused = {}
