@@ -19,8 +19,8 @@ from afterwit.schemas import Invalid
 from tests.engines.ports import free_port
 
 COMMANDS = [
-    "up", "node", "gateway", "mcp", "agent", "pool", "store", "retrieve", "history", "forget", "watch", "ingest", "export",
-    "import", "audit", "purge", "rebuild", "reindex", "dead", "doctor", "demo",
+    "up", "node", "gateway", "mcp", "agent", "pool", "store", "retrieve", "history", "forget", "watch", "ingest",
+    "export", "import", "audit", "purge", "rebuild", "reindex", "dead", "doctor", "demo",
 ]  # fmt: skip
 
 
