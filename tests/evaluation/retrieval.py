@@ -27,9 +27,9 @@ _BY_CATEGORY: Final = ("BM25", "vectors", "fusion", "hybrid", OURS)
 Row = tuple[Corpus, Asked, Answer]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Found:
-    """All answers of all systems, by system."""
+    """All answers of all systems, by system. Without a repr: asyncio's runner makes one of what a task returns."""
 
     rows: dict[str, list[Row]]
 
