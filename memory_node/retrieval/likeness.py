@@ -20,8 +20,7 @@ _READ: Final = 2000
 _WORD: Final = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+(?:[-.'’][^\W_\u3400-\u9fff]+)*")
 _NEGATION: Final = re.compile(r"n['’]t$|^(?:not|no|never|without|nor|cannot)$|[不没無无未别非]")
 _LITTLE: Final = frozenset(
-    "a an the of to in on at by for from with and or is are was were be it its this that as not no i you he she we they"
-    .split()  # noqa: SIM905
+    "a an the of to in on at by for from with and or is are was were be it its this that as not no i you he she we they".split()  # noqa: E501, SIM905
 )
 
 
