@@ -15,7 +15,6 @@ from afterwit.deploy.engines.nats import make_credentials
 from tests.engines.nats_cluster import NatsCluster
 from tests.engines.qdrant import QdrantFacade
 
-from .faults import Fault
 from .run import Trial
 
 _SERVER: Final = "server"
@@ -62,11 +61,13 @@ class _Killing:
         self._next = 0
         self._thread: threading.Thread | None = None
 
-    def __call__(self, fault: Fault) -> None:
+    def __call__(self) -> str:
         """Begin; while one is away, nothing."""
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._kill, name=f"{fault} of NATS")
-            self._thread.start()
+        if self._thread is not None and self._thread.is_alive():
+            return ""
+        self._thread = threading.Thread(target=self._kill, name="killing NATS servers")
+        self._thread.start()
+        return "kill NATS server of three"
 
     def finish(self) -> None:
         """Wait until all are well."""

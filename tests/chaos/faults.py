@@ -63,14 +63,14 @@ class FaultPlan:
 class Saboteur:
     """Does it, and notes it: (seconds, what happened).
 
-    ``more`` are parts that `afterwit up` did not start: a name for each, and what to do with it.
+    ``more`` are parts that `afterwit up` did not start: a name for each, and what harms it and says how, or nothing.
     """
 
     system: System
     control: Path
     ledger: Ledger
     chance: random.Random
-    more: dict[str, Callable[[Fault], None]] = field(default_factory=dict)
+    more: dict[str, Callable[[], str]] = field(default_factory=dict)
     done: list[tuple[float, str]] = field(default_factory=list)
     stopped: list[int] = field(default_factory=list)
     _lasting: set[asyncio.Task[None]] = field(default_factory=set)
@@ -98,8 +98,8 @@ class Saboteur:
             self._note(str(fault))
             self._last(self._without_embedder(fault))
         elif fault.part in self.more:
-            self._note(str(fault))
-            self.more[fault.part](fault)
+            if did := self.more[fault.part]():
+                self._note(did)
         elif pids := [pid for pid in self.system.pids(fault.part) if self._ours(pid)]:
             pid = self.chance.choice(pids)
             self._note(f"{fault} ({pid})")

@@ -19,7 +19,7 @@ from tests.engines.waiting import wait_until
 from .checker import Violation, check
 from .doors import Asking, OverMcp, over_nats
 from .ending import found_by_retrieval, settled, versions_in_log
-from .faults import PARTS, Fault, Saboteur, plan
+from .faults import PARTS, Saboteur, plan
 from .history import History
 from .ledger import Ledger
 from .load import GROUP, Counter, Onlooker, Worker, Writer, working
@@ -43,7 +43,7 @@ class Trial:
     parts: tuple[str, ...] = PARTS
     options: Sequence[str] = ()
     variables: dict[str, str] = field(default_factory=dict)
-    more: dict[str, Callable[[Fault], None]] = field(default_factory=dict)
+    more: dict[str, Callable[[], str]] = field(default_factory=dict)
     replicas: int = 1
     credentials: Path | None = None
 
