@@ -22,6 +22,7 @@ async def test_streams_are_as_the_contract_says(nc: Client) -> None:
     assert infos.keys() == {
         names.LOG, names.INGEST, names.JOBS, names.CHANGES, names.USAGE, names.DEAD,
         names.kv_stream(names.AGENTS), names.kv_stream(names.POOLS),
+        names.kv_stream(names.USEFULNESS), names.kv_stream(names.JOB_RECORDS),
     }  # fmt: skip
     assert all(c.storage == "file" and c.allow_direct for c in infos.values())
     assert (infos[names.LOG].discard, infos[names.LOG].max_age) == ("new", 0)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from afterwit.bus.identity import new_token
 from afterwit.deploy.client import DEFAULT_URL, Target
 from afterwit.deploy.data_dir import DataDir
 from afterwit.schemas import AfterwitError, Invalid, NotFound, Unauthenticated
 
-ALICE, OTHER, BOB = new_token("alice"), new_token("alice"), new_token("bob")
+ALICE, OTHER, BOB = (f"aw.{agent}.{digit * 64}" for agent, digit in (("alice", "1"), ("alice", "2"), ("bob", "3")))
 
 
 @pytest.fixture
