@@ -18,6 +18,7 @@ from ..bus.jobs import Jobs
 from ..bus.log import Log
 from ..bus.rpc import Handler
 from .access import Access
+from .contradicting import Contradicting
 from .guard import Guard
 from .index import Index
 from .operations.reflecting import Reflecting
@@ -45,6 +46,7 @@ class Surroundings:
     log: Log
     index: Index
     write_path: WritePath
+    contradicting: Contradicting
     dead: DeadLetters
     thinking: Thinking
     clock: Callable[[], datetime]
@@ -79,6 +81,7 @@ def looking_back(settings: NodeSettings, around: Surroundings) -> LookingBack:
         log=around.log,
         write_path=around.write_path,
         clock=around.clock,
+        after_store=around.contradicting.settle,
     )
     triggers = Triggers(
         jobs=jobs,

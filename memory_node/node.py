@@ -36,6 +36,7 @@ from ..schemas.admin import DeadDrop, DeadList, DeadRetry, Rebuild
 from .access import Access
 from .burials import Burials
 from .composition import connected, consuming, disconnector, embedder_of, reranker_of
+from .contradicting import Contradicting
 from .erasing import Erasing
 from .filling import Filling
 from .guard import Guard
@@ -108,10 +109,20 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         access, guard, visibility = Access(registry, agents), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
-        storing = Storing(access=access, guard=guard, log=log, write_path=write_path, js=js, clock=clock)
+        contradicting = Contradicting(log=log, index=index, calibration=calibration, write_path=write_path, clock=clock)
+        storing = Storing(
+            access=access, guard=guard, log=log, write_path=write_path, contradicting=contradicting, js=js, clock=clock
+        )
         purging = Purging(access=access, log=log, notices=notices, visibility=visibility, clock=clock)
         changing = Changing(
-            access=access, guard=guard, log=log, index=index, write_path=write_path, purging=purging, clock=clock
+            access=access,
+            guard=guard,
+            log=log,
+            index=index,
+            write_path=write_path,
+            purging=purging,
+            contradicting=contradicting,
+            clock=clock,
         )
         reading = Reading(access=access, log=log)
         retrieving = Retrieving(
@@ -168,6 +179,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 log=log,
                 index=index,
                 write_path=write_path,
+                contradicting=contradicting,
                 dead=dead,
                 thinking=await stack.enter_async_context(Apart()),
                 clock=clock,

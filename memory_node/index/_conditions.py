@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from .analysis import folded
+from .analysis import bare, folded
 from .filters import IndexFilter
 
 
@@ -97,6 +97,10 @@ def conditions(filter: IndexFilter) -> Conditions:
         must.append(_any("derived_from", filter.derived_from))
     if filter.caused_by is not None:
         must.append(_any("caused_by", filter.caused_by))
+    if filter.kinds is not None:
+        must.append(_any("kind", filter.kinds))
+    if filter.fact_subject is not None:
+        must.append(AnyOf("fact_subject", (bare(filter.fact_subject),)))
     if filter.min_confidence is not None:
         must.append(Between("confidence", gte=filter.min_confidence))
     if (time := filter.time_range) is not None and (time.start or time.end):

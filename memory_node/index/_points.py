@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from afterwit.schemas import Internal, LogEntry
 
-from .analysis import SparseWeights, folded
+from .analysis import SparseWeights, bare, folded
 from .calibration import Calibration
 from .recipe import document, raw_vector
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"
@@ -31,7 +31,7 @@ FieldKind = Literal["tenant", "keyword", "float", "integer"]
 FIELDS: Final[dict[str, FieldKind]] = {
     "pool": "tenant",
     **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author"), "keyword"),
-    **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", *LINKED), "keyword"),
+    **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", "fact_subject", *LINKED), "keyword"),
     **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to", "confidence"), "float"),
     "confidence_percent": "integer",
 }
@@ -127,6 +127,8 @@ def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
     if memory.tags:
         payload["tags"] = list(memory.tags)
         payload["tag_keys"] = [folded(tag) for tag in memory.tags]
+    if memory.fact is not None:
+        payload["fact_subject"] = bare(memory.fact.subject)
     if memory.labels:
         payload["labels"] = list(memory.labels)
     for rel in LINKED:

@@ -71,6 +71,16 @@ def language(text: str) -> Language:
     return "zh" if han_share(text) >= 0.5 else "en"
 
 
+def bare(text: str) -> str:
+    """``text`` as names of things are compared in facts: folded, without articles, punctuation and spaces."""
+    return _FILLER.sub("", unicodedata.normalize("NFKC", folded(text)))
+
+
+_FILLER: Final = re.compile(
+    r"\b(?:the|an?|about|approximately|some|by|at|on|in)\b|[\s\"“”'’.,，。、:：()（）]+", re.IGNORECASE
+)
+
+
 def folded(text: str) -> str:
     """``text`` in NFKC, case-folded, without accents: what is compared for names, tags and terms."""
     if text.isascii():

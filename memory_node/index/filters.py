@@ -20,6 +20,7 @@ class IndexFilter:
     every pool (the bus's own work only). ``clearance``: every label of the memory must be among these;
     ``None`` does not look at labels. ``entities`` and ``tags``: all of them, compared without case, width and accents.
     ``derived_from``: a copy of, or drawn from, any of these; ``caused_by``: an effect of any of these.
+    ``kinds``: any of these; ``fact_subject``: a fact about it, compared without case, articles and punctuation.
     ``valid_at``: the memory's validity has begun and neither it nor the memory has ended by then.
     """
 
@@ -39,6 +40,8 @@ class IndexFilter:
     author: str | None = None
     derived_from: tuple[str, ...] | None = None
     caused_by: tuple[str, ...] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    fact_subject: str | None = None
 
     @classmethod
     def of(cls, where: Where, *, pools: Iterable[str], valid_at: datetime | None = None) -> Self:

@@ -12,6 +12,7 @@ from ...bus.log import Log, LogRecord, WrongLastSequence
 from ...bus.rpc import Caller
 from ...schemas import (
     AfterwitError,
+    Conflict,
     Forget,
     ForgetReply,
     GuardFinding,
@@ -31,6 +32,7 @@ from ...schemas import (
 from ...schemas.uris import memory_uri
 from ...schemas.words import MAX_LINKS, Change, Status
 from ..access import Access
+from ..contradicting import Contradicting
 from ..guard import Guard
 from ..ids import derived_id
 from ..index import RECIPE, Index, IndexFilter
@@ -57,6 +59,7 @@ class Changing:
         index: Index,
         write_path: WritePath,
         purging: Purging,
+        contradicting: Contradicting,
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
@@ -65,6 +68,7 @@ class Changing:
         self._index = index
         self._write_path = write_path
         self._purging = purging
+        self._contradicting = contradicting
         self._clock = clock
 
     async def update(self, caller: Caller, request: Update) -> UpdateReply:
@@ -91,7 +95,10 @@ class Changing:
                 changes["content"] = texts["content"]
             changed = replace(old, **{field: _utc(value) for field, value in changes.items()})
         memory = await self._write(record, changed, _change_between(old, changed), caller.agent)
-        return UpdateReply(memory=memory, guard=findings)
+        conflicts: tuple[Conflict, ...] = ()
+        if (old.content, old.fact, old.kind, old.tier) != (memory.content, memory.fact, memory.kind, memory.tier):
+            memory, conflicts = await self._contradicting.settle(memory)
+        return UpdateReply(memory=memory, conflicts=conflicts, guard=findings)
 
     async def link(self, caller: Caller, request: LinkRequest) -> LinkReply:
         """Draw an edge; drawing the same one again sets its weight."""

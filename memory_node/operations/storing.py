@@ -31,6 +31,7 @@ from ...schemas import (
 from ...schemas.uris import memory_uri
 from ...schemas.words import TRUST_OF_SOURCE, Ack
 from ..access import Access, private_pool
+from ..contradicting import Contradicting, is_knowledge
 from ..guard import Guard
 from ..ids import derived_id, new_id
 from ..inference import Priority
@@ -90,13 +91,14 @@ class Item:
 class Storing:
     """Brings new memories in."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is another part of the path that a store takes
         self,
         *,
         access: Access,
         guard: Guard,
         log: Log,
         write_path: WritePath,
+        contradicting: Contradicting,
         js: JetStreamContext,
         clock: Callable[[], datetime],
     ) -> None:
@@ -104,6 +106,7 @@ class Storing:
         self._guard = guard
         self._log = log
         self._write_path = write_path
+        self._contradicting = contradicting
         self._js = js
         self._clock = clock
 
@@ -172,6 +175,10 @@ class Storing:
     ) -> StoreReply | AfterwitError:
         match result:
             case Memory():
+                if is_knowledge(result):
+                    visible = result if wait else await self._write_path.ensure_visible(result)
+                    result, conflicts = await self._contradicting.settle(visible)
+                    return StoreReply(memory=result, created=True, conflicts=conflicts, guard=findings)
                 return StoreReply(memory=result, created=True, guard=findings)
             case WrongLastSequence():  # somebody stored under the same key just now: two retries that met
                 record = await self._log.latest(item.id, item.pool)

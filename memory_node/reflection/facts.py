@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from ...schemas import Fact
-from ..index.analysis import folded, terms
+from ..index.analysis import bare, folded, terms
 from . import cues
 from .axes import poles
 from .values import Value, relation, values
@@ -60,9 +59,6 @@ _NONE: Final = re.compile(
     re.IGNORECASE,
 )
 _DEGREES: Final = re.compile(r"(?<=\d)(\s?)([CF])\b")
-_FILLER: Final = re.compile(
-    r"\b(?:the|an?|about|approximately|some|by|at|on|in)\b|[\s\"“”'’.,，。、:：()（）]+", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,7 @@ def compare_facts(a: Fact, b: Fact) -> Comparison | None:
         return None
     what = f"{a.subject} · {a.predicate}"
     left, right = values(_degrees(a)), values(_degrees(b))
-    if _plain(a.object) == _plain(b.object):
+    if bare(a.object) == bare(b.object):
         return Comparison("equal", f"{what}: the same value")
     if left and right:
         return _of_values(what, a, b, left, right)
@@ -106,13 +102,13 @@ def compare_facts(a: Fact, b: Fact) -> Comparison | None:
 
 def subject(fact: Fact) -> str:
     """A fact's subject as it is compared."""
-    return _plain(fact.subject)
+    return bare(fact.subject)
 
 
 def predicate(fact: Fact) -> str:
     """A fact's predicate as it is compared: one word for those that mean the same, in either language."""
     plain = folded(fact.predicate).strip().replace("_", " ")
-    return _plain(_SAME.get(plain, plain))
+    return bare(_SAME.get(plain, plain))
 
 
 def _of_values(what: str, a: Fact, b: Fact, left: list[Value], right: list[Value]) -> Comparison:
@@ -137,10 +133,6 @@ def _degrees(fact: Fact) -> str:
 
 def _bounded(found: list[Value]) -> bool:
     return any(not value.exact for value in found)
-
-
-def _plain(text: str) -> str:
-    return _FILLER.sub("", unicodedata.normalize("NFKC", folded(text)))
 
 
 def _one_word(text: str) -> bool:

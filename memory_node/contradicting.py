@@ -1,0 +1,252 @@
+"""What a new piece of knowledge does to what is known: contradicts it, replaces it, or says it again.
+
+It is looked for after the write can be found (design §3): of two writers that race, whoever looks last sees the other.
+What is found is done at both ends by compare-and-set, and doing it again changes nothing, so that both may find it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from ..bus.log import Log, LogRecord, WrongLastSequence
+from ..schemas import Conflict, Evidence, Link, Memory, Unavailable
+from ..schemas.words import MAX_LINKS, Change, Kind, Rel, Status
+from .index import Calibration, Index, IndexFilter, IndexQuery, raw_vector
+from .inference import Priority
+from .reflection.confidence import confidence
+from .reflection.conflicts import TOPIC, Verdict, judge
+from .reflection.episodes import AUTHOR
+from .write_path import Draft, WritePath
+
+logger = logging.getLogger(__name__)
+
+KNOWLEDGE: Final[tuple[Kind, ...]] = ("fact", "preference", "procedure")
+_COMPARED: Final[tuple[Kind, ...]] = (*KNOWLEDGE, "note")
+_PAST: Final[frozenset[Status]] = frozenset({"archived", "superseded", "quarantined", "purged"})
+_NEAREST: Final = 6
+_FACTS: Final = 64
+_TRIES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """How another memory relates to the one that is looked at; ``newer`` is the one of the two that replaces."""
+
+    other: Memory
+    verdict: Verdict
+    why: str
+    newer: Memory | None = None
+
+
+class Contradicting:
+    """Looks for conflicts of one memory within its pool, and does what follows from them."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        index: Index,
+        calibration: Calibration,
+        write_path: WritePath,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._log = log
+        self._index = index
+        self._calibration = calibration
+        self._write_path = write_path
+        self._clock = clock
+
+    async def settle(self, memory: Memory) -> tuple[Memory, tuple[Conflict, ...]]:
+        """``memory`` as it stands afterwards, and its conflicts. Nothing for what is no knowledge, or is not visible.
+
+        With the index away nothing is found now; the pool's review looks again.
+        """
+        if not is_knowledge(memory) or memory.seq is None:
+            return memory, ()
+        try:
+            found = await self._find(memory)
+        except Unavailable as e:
+            logger.warning("conflicts of %s are not looked for now: %s", memory.id, e)
+            return memory, ()
+        conflicts = [await self._resolve(memory, each) for each in found]
+        if not conflicts:
+            return memory, ()
+        latest = await self._log.latest(memory.id, memory.pool)
+        return (latest.entry.memory if latest else memory), tuple(conflicts)
+
+    async def _find(self, memory: Memory) -> list[_Found]:
+        """The memories of the pool that ``memory`` does not merely stand beside."""
+        own = await self._log.latest(memory.id, memory.pool)
+        if own is None or own.entry.memory.status in _PAST:
+            return []
+        ids: dict[str, None] = {}
+        if memory.fact is not None:
+            same_subject = IndexFilter(pools=(memory.pool,), fact_subject=memory.fact.subject, statuses_hidden=_PAST)
+            ids |= dict.fromkeys(each.id for each in await self._index.find(same_subject, limit=_FACTS))
+        vector = raw_vector(own.entry.embedding) if own.entry.embedding else None
+        near = IndexFilter(pools=(memory.pool,), kinds=_COMPARED, statuses_hidden=_PAST)
+        hits = await self._index.search(
+            IndexQuery(text=memory.content, vector=vector, filter=near, limit=_NEAREST + 1, depth=2 * _NEAREST)
+        )
+        ids |= dict.fromkeys(hit.id for hit in hits)
+        ids.pop(memory.id, None)
+        records = await self._log.latest_many(list(ids), dict.fromkeys(ids, memory.pool))
+        found = []
+        for record in records.values():
+            other = record.entry.memory
+            if other.status in _PAST or not is_knowledge(other) or _are_linked(memory, other):
+                continue
+            judged = self._judged(own, record)
+            if judged.verdict != "compatible":
+                found.append(judged)
+        return found
+
+    def _judged(self, own: LogRecord, record: LogRecord) -> _Found:
+        memory, other = own.entry.memory, record.entry.memory
+        is_newer = (memory.valid_from or memory.occurred_at) >= (other.valid_from or other.occurred_at)
+        a, b = (other, memory) if is_newer else (memory, other)
+        similarity = self._similarity(own, record)
+        if similarity < TOPIC and not (a.fact and b.fact):
+            return _Found(other, "compatible", "they are about different things")
+        judged = judge(a.content, b.content, similarity=similarity, fact_a=a.fact, fact_b=b.fact, b_is_newer=True)
+        verdict, why = judged.verdict, judged.why
+        since = b.valid_from
+        if verdict == "contradict" and judged.basis == "fact" and since and since > (a.valid_from or a.occurred_at):
+            return _Found(other, "supersede", f"{why}; the newer one says since when", b)
+        return _Found(other, verdict, why, a if judged.newer == "a" else b)
+
+    def _similarity(self, own: LogRecord, record: LogRecord) -> float:
+        pair = (own.entry, record.entry)
+        vectors: list[NDArray[np.float32]] = []
+        for entry in pair:
+            if entry.embedding is None or entry.embedding.model != self._calibration.model:
+                return 0.0
+            vectors.append(raw_vector(entry.embedding))
+        a, b = self._calibration.apply(np.stack(vectors), [entry.memory.content for entry in pair], "passage")
+        return self._calibration.unit(float(a @ b), "passage")
+
+    async def _resolve(self, memory: Memory, found: _Found) -> Conflict:
+        other, why = found.other, found.why
+        match found.verdict:
+            case "duplicate":
+                return await self._said_again(memory, other, why)
+            case "supersede":
+                old, new = (other, memory) if found.newer is not other else (memory, other)
+                if not old.pinned and new.trust >= old.trust:
+                    await self._supersede(old, new, why)
+                    return Conflict(id=other.id, kind="supersession", action="superseded", why=why)
+                why = f"{why}; what it would replace is {'pinned' if old.pinned else 'trusted more'}"
+                await self._dispute(memory, other, why)
+                return Conflict(id=other.id, kind="supersession", action="disputed", why=why)
+            case _:
+                await self._dispute(memory, other, why)
+                return Conflict(id=other.id, kind="contradiction", action="disputed", why=why)
+
+    async def _said_again(self, memory: Memory, other: Memory, why: str) -> Conflict:
+        """Evidence for the earlier one, if somebody else says it or another session shows it; else only a repetition."""
+        repeated = _origin(memory) == _origin(other)
+        if repeated and not memory.pinned:
+            await self._change(
+                memory,
+                lambda old: replace(old, status="archived"),
+                "archived",
+                f"said already: {other.id}",
+                marked=("supports", other.id),
+            )
+            return Conflict(id=other.id, kind="duplicate", action="merged", why=why)
+
+        def stronger(old: Memory) -> Memory:
+            evidence = Evidence(supporting=old.evidence.supporting + 1, contradicting=old.evidence.contradicting)
+            return replace(old, evidence=evidence, confidence=max(old.confidence, confidence(evidence)))
+
+        await self._link(memory, "supports", other.id, why)
+        await self._change(other, stronger, "updated", f"{why}: {memory.id}", marked=("supports", memory.id))
+        return Conflict(id=other.id, kind="duplicate", action="strengthened", why=why)
+
+    async def _supersede(self, old: Memory, new: Memory, why: str) -> None:
+        ended = new.valid_from or new.occurred_at
+
+        def replaced(memory: Memory) -> Memory:
+            return replace(memory, status="superseded", valid_to=memory.valid_to or ended)
+
+        await self._link(new, "supersedes", old.id, why)
+        await self._change(old, replaced, "superseded", f"{why}: {new.id}")
+
+    async def _dispute(self, a: Memory, b: Memory, why: str) -> None:
+        for one, other in ((a, b), (b, a)):
+
+            def disputed(memory: Memory) -> Memory:
+                return replace(memory, status="disputed")
+
+            await self._change(one, disputed, "disputed", f"{why}: {other.id}", marked=("contradicts", other.id))
+
+    async def _link(self, memory: Memory, rel: Rel, target: str, why: str) -> None:
+        await self._change(memory, lambda old: old, "updated", why, marked=(rel, target))
+
+    async def _change(
+        self,
+        memory: Memory,
+        change: Callable[[Memory], Memory],
+        name: Change,
+        reason: str,
+        *,
+        marked: tuple[Rel, str] | None = None,
+    ) -> None:
+        """Change the newest version, which then bears the link ``marked``; nothing if it does so already."""
+        for _ in range(_TRIES):
+            record = await self._log.latest(memory.id, memory.pool)
+            if record is None or record.entry.memory.status in _PAST:
+                return
+            old = record.entry.memory
+            changed = change(old)
+            if marked is not None:
+                edge = Link(rel=marked[0], target=marked[1])
+                if any((link.rel, link.target) == marked for link in old.links):
+                    return
+                if len(old.links) < MAX_LINKS:
+                    changed = replace(changed, links=(*changed.links, edge))
+            if changed == old:
+                return
+            draft = Draft(
+                memory=replace(changed, version=old.version + 1, updated_at=self._clock(), seq=None),
+                change=name,
+                actor=AUTHOR,
+                reason=reason[:1000],
+                expected_seq=record.seq,
+                request_digest=record.entry.request_digest,
+                embedding=record.entry.embedding,
+                before=record.entry.before,
+            )
+            try:
+                await self._write_path.write_one(draft, priority=Priority.STORE)
+            except WrongLastSequence:
+                continue
+            return
+        raise Unavailable(f"{memory.id} is being changed by many others just now: try again")
+
+
+def is_knowledge(memory: Memory) -> bool:
+    """Whether it can be contradicted: knowledge by its kind or tier, or a fact. Lessons and events stand for themselves."""
+    if memory.kind in KNOWLEDGE or memory.fact is not None:
+        return True
+    return memory.tier == "semantic" and memory.kind == "note"
+
+
+def _origin(memory: Memory) -> tuple[str, str | None, str | None]:
+    return memory.author, memory.on_behalf_of, memory.session_id
+
+
+def _are_linked(a: Memory, b: Memory) -> bool:
+    """Whether it is settled already how they stand to each other, or one was drawn from the other."""
+    settled = {"contradicts", "supersedes", "supports", "derived_from"}
+    return any(link.target == b.id and link.rel in settled for link in a.links) or any(
+        link.target == a.id and link.rel in settled for link in b.links
+    )
