@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ..bus.log import Log, LogRecord, WrongLastSequence
-from ..schemas import Conflict, Evidence, Link, Memory, Unavailable
+from ..schemas import Conflict, Evidence, Link, Memory, TimedOut, Unavailable
 from ..schemas.words import MAX_LINKS, Change, Kind, Rel, Status
 from .index import Calibration, Index, IndexFilter, IndexQuery, raw_vector
 from .inference import Priority
@@ -72,14 +72,11 @@ class Contradicting:
         if not is_knowledge(memory) or memory.seq is None:
             return memory, ()
         try:
-            found = await self._find(memory)
-        except Unavailable as e:
-            logger.warning("conflicts of %s are not looked for now: %s", memory.id, e)
+            conflicts = [await self._resolve(memory, each) for each in await self._find(memory)]
+            latest = await self._log.latest(memory.id, memory.pool) if conflicts else None
+        except (Unavailable, TimedOut) as e:  # the memory itself is safe, and that is what was asked for
+            logger.warning("conflicts of %s are not settled now: %s", memory.id, e)
             return memory, ()
-        conflicts = [await self._resolve(memory, each) for each in found]
-        if not conflicts:
-            return memory, ()
-        latest = await self._log.latest(memory.id, memory.pool)
         return (latest.entry.memory if latest else memory), tuple(conflicts)
 
     async def _find(self, memory: Memory) -> list[_Found]:

@@ -31,7 +31,7 @@ from ...schemas import (
 from ...schemas.uris import memory_uri
 from ...schemas.words import TRUST_OF_SOURCE, Ack
 from ..access import Access, private_pool
-from ..contradicting import Contradicting, is_knowledge
+from ..contradicting import Contradicting
 from ..guard import Guard
 from ..ids import derived_id, new_id
 from ..inference import Priority
@@ -175,11 +175,8 @@ class Storing:
     ) -> StoreReply | AfterwitError:
         match result:
             case Memory():
-                if is_knowledge(result):
-                    visible = result if wait else await self._write_path.ensure_visible(result)
-                    result, conflicts = await self._contradicting.settle(visible)
-                    return StoreReply(memory=result, created=True, conflicts=conflicts, guard=findings)
-                return StoreReply(memory=result, created=True, guard=findings)
+                memory, conflicts = await self._contradicting.settle(result)
+                return StoreReply(memory=memory, created=True, conflicts=conflicts, guard=findings)
             case WrongLastSequence():  # somebody stored under the same key just now: two retries that met
                 record = await self._log.latest(item.id, item.pool)
                 if record is None:
