@@ -139,7 +139,7 @@ async def connect(
     watchers = _watchers_of(nc)
     refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    problem = "is it running?"
+    problem = ""
 
     async def on_error(error: Exception) -> None:
         nonlocal problem
@@ -187,7 +187,8 @@ async def connect(
         raise Unauthenticated(f"the NATS server at {url} does not accept these credentials")
     refused.cancel()
     if connecting.cancelled():
-        raise Unavailable(f"no NATS server answered at {url} within {timeout_s:g} s: {problem}")
+        told = f" ({problem})" if problem else ""
+        raise Unavailable(f"no NATS server answered at {url} within {timeout_s:g} s: is it running?{told}")
     await connecting
     version = nc.connected_server_version
     if (version.major, version.minor) < OLDEST_SERVER:

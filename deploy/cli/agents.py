@@ -68,13 +68,13 @@ async def revoke(output: Output, name: str, url: str, data_dir: DataDir) -> None
 
     async with operator(url, data_dir, os.environ) as nc:
         await Agents(nc).revoke(name)
+        ended = 0
+        system = credentials_file(SYS, data_dir, os.environ)
+        if system is not None:
+            async with connected_as(SYS, url, system, Tls.from_env(os.environ)) as nc_sys:
+                ended = await disconnect(nc_sys, name)
         await announce(nc, name)  # gateways end its MCP sessions and streams
     data_dir.forget_token(name)
-    ended = 0
-    system = credentials_file(SYS, data_dir, os.environ)
-    if system is not None:
-        async with connected_as(SYS, url, system, Tls.from_env(os.environ)) as nc_sys:
-            ended = await disconnect(nc_sys, name)
     output.result(
         {"agent": name, "revoked": True, "connections_ended": ended},
         f"{name} is revoked; {ended} NATS connections were ended. Its memories stay.",
