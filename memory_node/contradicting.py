@@ -148,7 +148,7 @@ class Contradicting:
                 return Conflict(id=other.id, kind="contradiction", action="disputed", why=why)
 
     async def _said_again(self, memory: Memory, other: Memory, why: str) -> Conflict:
-        """Evidence for the earlier one, if somebody else says it or another session shows it; else only a repetition."""
+        """Evidence for the earlier one, if somebody else or another session says it; else only a repetition."""
         repeated = _origin(memory) == _origin(other)
         if repeated and not memory.pinned:
             await self._change(
@@ -231,7 +231,7 @@ class Contradicting:
 
 
 def is_knowledge(memory: Memory) -> bool:
-    """Whether it can be contradicted: knowledge by its kind or tier, or a fact. Lessons and events stand for themselves."""
+    """Whether it can be contradicted: knowledge by kind or tier, or a fact. Lessons stand for themselves."""
     if memory.kind in KNOWLEDGE or memory.fact is not None:
         return True
     return memory.tier == "semantic" and memory.kind == "note"

@@ -65,6 +65,7 @@ from .settings import NodeSettings
 from .turns import Turns
 from .visibility import SeqWaiter, Visibility
 from .window import ValkeyWindow
+from .window.selection import budget_for
 from .write_path import WritePath
 
 logger = logging.getLogger(__name__)
@@ -143,7 +144,6 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         )
         tracing = Tracing(access=access, log=log, index=index, calibration=calibration)
         noticing = Noticing(access=access, notices=notices)
-        contextual = Contextual(access=access, window=window, index=index)
         handlers: Mapping[str, Handler] = {
             "store": storing.store,
             "store_many": storing.store_many,
@@ -153,7 +153,6 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             "list": Listing(access=access, log=log).page,
             "feedback": retrieving.feedback,
             "explain": retrieving.explain,
-            "context": contextual.context,
             "trace": tracing.trace,
             "update": changing.update,
             "link": changing.link,
@@ -185,7 +184,16 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 clock=clock,
             ),
         )
-        handlers = {**handlers, **back.handlers}
+        contextual = Contextual(
+            access=access,
+            window=window,
+            index=index,
+            embeddings=embeddings,
+            jobs=back.jobs if settings.reflect_on_overflow else None,
+            clock=clock,
+            budget=budget_for(settings.model_context),
+        )
+        handlers = {**handlers, **back.handlers, "context": contextual.context}
 
         subscription = await notices.subscribe(functools.partial(_on_notice, visibility, embeddings, write_path.turns))
         stack.push_async_callback(subscription.unsubscribe)

@@ -86,6 +86,10 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(gt=0, le=3600, description="So many seconds' worth of a quota may come at once.")
     ] = 10.0
 
+    model_context: Annotated[
+        int,
+        Meta(ge=1, description="Tokens that agents' models read: a context takes 0.4 of them, and 8000 at most."),
+    ] = 32_768
     reflect_on_session_end: Annotated[bool, Meta(description="Look back when a session ends.")] = True
     reflect_on_overflow: Annotated[bool, Meta(description="Look back when a session outgrows its window.")] = True
     reflect_on_recurrence: Annotated[

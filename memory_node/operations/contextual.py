@@ -3,34 +3,120 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from functools import partial
+from typing import Final
 
+from ...bus.jobs import Jobs
 from ...bus.rpc import Caller
-from ...schemas import Context, ContextReply, Memory, Unavailable
+from ...schemas import AfterwitError, Context, ContextReply, Memory, Unavailable
+from ...schemas.words import HIDDEN, Kind
 from ..access import Access
-from ..index import Index, IndexFilter
+from ..index import Index, IndexFilter, IndexQuery
+from ..inference import EmbeddingClient, Priority
+from ..reflection.triggers import overflow
+from ..tokens import count_tokens
 from ..window import Window, select
-from ..window.selection import in_order
+from ..window.pressing import Pressing
+from ..window.selection import Selected, in_order
 from ..window.valkey import GONE, MAX_TURNS
 
 logger = logging.getLogger(__name__)
+
+FULL_AT: Final = 0.8
+"""Of the budget: from there on turns leave the window for the summary (design §4)."""
+SUMMARY_SHARE: Final = 0.25
+LESSONS: Final = 3
+LESSONS_SHARE: Final = 0.15
+_LESSON_KINDS: Final[tuple[Kind, ...]] = ("lesson", "procedure", "preference")
+_NEAR: Final = 0.5
+_IN_WORDS: Final = 0.5
+_ASKED_WITH: Final = 600
+"""Characters of the latest turns that lessons are looked for with."""
+_OVERFLOWS: Final = 50
+"""So many turns more have left the window before it is told again."""
 
 
 class Contextual:
     """Reads the window; where it was lost, rebuilds it from the index; where its engine is away, does without."""
 
-    def __init__(self, *, access: Access, window: Window, index: Index) -> None:
+    def __init__(  # noqa: PLR0913  # each is another thing that a context is made of
+        self,
+        *,
+        access: Access,
+        window: Window,
+        index: Index,
+        embeddings: EmbeddingClient,
+        jobs: Jobs | None,
+        clock: Callable[[], datetime],
+        budget: int,
+    ) -> None:
         self._access = access
         self._window = window
         self._index = index
+        self._embeddings = embeddings
+        self._jobs = jobs
+        self._clock = clock
+        self._budget = budget
+        self._pressing = Pressing()
 
     async def context(self, caller: Caller, request: Context) -> ContextReply:
-        """What to put in front of the model now, in the order in which it happened."""
+        """What to put in front of the model now: turns in the order in which they happened, what else must not be lost,
+        and what was learnt before about the like of it.
+        """
         memories = await self._memories(caller.agent, request.session_id)
-        readable = set(await self._access.readable(caller.agent))
-        selected = select([memory for memory in memories if memory.pool in readable], request.max_tokens)
-        return ContextReply(session_id=request.session_id, turns=selected.memories, tokens=selected.tokens)
+        readable = await self._access.readable(caller.agent)
+        turns = [memory for memory in memories if memory.pool in set(readable)]
+        budget = request.max_tokens or self._budget
+        selected, left = _split(turns, budget)
+        room = budget - selected.tokens
+        pressed = await self._pressing.summary(left, min(room, max(int(SUMMARY_SHARE * budget), 1)))
+        room -= pressed.tokens
+        lessons = await self._lessons(turns, readable, min(room, int(LESSONS_SHARE * budget)))
+        if left:
+            await self._tell(caller.agent, request.session_id, left)
+        return ContextReply(
+            session_id=request.session_id,
+            turns=selected.memories,
+            summary=pressed.text or None,
+            lessons=lessons,
+            tokens=selected.tokens + pressed.tokens + sum(count_tokens(lesson.content) for lesson in lessons),
+        )
+
+    async def _lessons(self, turns: Sequence[Memory], pools: tuple[str, ...], room: int) -> tuple[Memory, ...]:
+        """Lessons and preferences that fit the latest turns, within ``room`` tokens."""
+        if not turns or room <= 0:
+            return ()
+        said = next((turn for turn in reversed(turns) if turn.kind == "user_input"), turns[-1])
+        text = "\n".join(dict.fromkeys(turn.content[:_ASKED_WITH] for turn in (said, turns[-1])))
+        where = IndexFilter(
+            pools=pools, kinds=_LESSON_KINDS, statuses_hidden=HIDDEN, valid_at=self._clock(), clearance=()
+        )
+        try:
+            if not await self._index.count(where):
+                return ()
+            vectors = await self._embeddings.embed([text], "query", priority=Priority.RETRIEVAL)
+            hits = await self._index.search(IndexQuery(text=text, vector=vectors[0], filter=where, limit=4 * LESSONS))
+        except AfterwitError as e:  # the turns are what a context is for; it is not held up by what is beside them
+            logger.warning("a context without lessons: %s", e)
+            return ()
+        own = {turn.id for turn in turns}
+        near = [
+            hit.memory
+            for hit in hits
+            if ((hit.semantic or 0.0) >= _NEAR or hit.keyword >= _IN_WORDS) and hit.id not in own
+        ]
+        return _within(near, room)
+
+    async def _tell(self, agent: str, session_id: str, left: Sequence[Memory]) -> None:
+        """What leaves the window is told as an episode: nothing is dropped untold."""
+        if self._jobs is None:
+            return
+        try:
+            await self._jobs.submit(overflow(agent, session_id, len(left) // _OVERFLOWS, self._clock()))
+        except AfterwitError as e:
+            logger.warning("an overflowing session is told later: %s", e)
 
     async def _memories(self, agent: str, session_id: str) -> Sequence[Memory]:
         from_index = partial(self._from_index, agent, session_id)
@@ -45,3 +131,22 @@ class Contextual:
         pools = await self._access.readable(agent)
         where = IndexFilter(pools=pools, session_id=session_id, author=agent, statuses_hidden=GONE)
         return in_order(await self._index.find(where, limit=MAX_TURNS))
+
+
+def _split(turns: Sequence[Memory], budget: int) -> tuple[Selected, list[Memory]]:
+    """The turns to show, and those that are left for the summary, if all together do not fit."""
+    selected = select(turns, budget)
+    if len(selected.memories) < len(turns):
+        selected = select(turns, max(int(FULL_AT * budget), 1))
+    shown = {memory.id for memory in selected.memories}
+    return selected, [turn for turn in turns if turn.id not in shown]
+
+
+def _within(memories: Iterable[Memory], room: int) -> tuple[Memory, ...]:
+    chosen: list[Memory] = []
+    for memory in memories:
+        tokens = count_tokens(memory.content)
+        if tokens <= room and len(chosen) < LESSONS:
+            chosen.append(memory)
+            room -= tokens
+    return tuple(chosen)

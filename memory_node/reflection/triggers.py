@@ -44,10 +44,10 @@ def session_end(agent: str, session_id: str, events: Sequence[Memory], now: date
     )
 
 
-def overflow(agent: str, session_id: str, newest: int, now: datetime) -> Job:
-    """The job for a window that ran over; ``newest`` is the sequence of the newest event that left it."""
+def overflow(agent: str, session_id: str, times: int, now: datetime) -> Job:
+    """The job for a window that ran over, for the ``times``-th time."""
     return Job(
-        id=derived_id("overflow", agent, session_id, str(newest)),
+        id=derived_id("overflow", agent, session_id, str(times)),
         agent=agent,
         trigger="overflow",
         at=now,
