@@ -25,6 +25,7 @@ from .operations.reflecting import Reflecting
 from .reflection.applying import Applying
 from .reflection.episodes import Episodes
 from .reflection.gathering import Gathering
+from .reflection.review import Review
 from .reflection.rules import RuleReflector
 from .reflection.thinking import Thinking
 from .reflection.triggers import Everybody, Triggers
@@ -49,6 +50,7 @@ class Surroundings:
     contradicting: Contradicting
     dead: DeadLetters
     thinking: Thinking
+    usefulness: Callable[[str], float]
     clock: Callable[[], datetime]
 
 
@@ -97,6 +99,7 @@ def looking_back(settings: NodeSettings, around: Surroundings) -> LookingBack:
         episodes=episodes,
         reflector=RuleReflector(around.thinking),
         applying=applying,
+        review=Review(log=around.log, usefulness=around.usefulness, settle=around.contradicting.settle),
         dead=around.dead,
         clock=around.clock,
         at_once=settings.reflect_at_once,

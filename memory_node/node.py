@@ -126,11 +126,12 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             clock=clock,
         )
         reading = Reading(access=access, log=log)
+        usefulness = await stack.enter_async_context(Usefulness(nc))
         retrieving = Retrieving(
             access=access,
             models=Models(embeddings, await reranker_of(stack, settings)),
             finding=Finding(index, log),
-            usage=UsageLog(nc, js, await stack.enter_async_context(Usefulness(nc))),
+            usage=UsageLog(nc, js, usefulness),
             waiter=SeqWaiter(log, index, visibility),
             clock=clock,
         )
@@ -181,6 +182,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 contradicting=contradicting,
                 dead=dead,
                 thinking=await stack.enter_async_context(Apart()),
+                usefulness=usefulness.of,
                 clock=clock,
             ),
         )

@@ -48,6 +48,7 @@ class Task:
     pool: str
     reflector: str
     seen: dict[str, int]
+    most: int = MOST_OPERATIONS
 
 
 class Refused(Exception):
@@ -85,8 +86,8 @@ class Applying:
             Unavailable, TimedOut: it may be done later, or may have been; doing it again does it once.
         """
         try:
-            if number >= MOST_OPERATIONS:
-                raise Refused(f"a job may have {MOST_OPERATIONS} operations")
+            if number >= task.most:
+                raise Refused(f"a job may have {task.most} operations")
             id = await self._apply(task, number, operation)
         except Refused as e:
             return OperationResult(operation=operation, result="refused", reason=str(e))

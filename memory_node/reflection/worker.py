@@ -20,10 +20,12 @@ from ...bus.jobs import Job, JobChanged, JobRecord, Jobs
 from ...schemas import AfterwitError, OperationResult, TimedOut, Unavailable, codec
 from ...schemas.reflection import FINISHED
 from ..inference import Priority
-from .applying import Applying, Task
+from .applying import MOST_OPERATIONS, Applying, Task
 from .episodes import Episodes
 from .gathering import Gathering
 from .reflector import BadOutput, Reflector
+from .review import MOST as MOST_REVIEWED
+from .review import Review
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +82,7 @@ class ReflectionWorker:
         episodes: Episodes,
         reflector: Reflector,
         applying: Applying,
+        review: Review,
         dead: DeadLetters,
         clock: Callable[[], datetime],
         at_once: int = 2,
@@ -91,6 +94,7 @@ class ReflectionWorker:
         self._episodes = episodes
         self._reflector = reflector
         self._applying = applying
+        self._review = review
         self._dead = dead
         self._clock = clock
         self._within_s = within_s
@@ -155,7 +159,8 @@ class ReflectionWorker:
             revision = await self._jobs.save(record, revision)
         assert record.plan is not None
         assert record.pool is not None
-        task = Task(record.job, record.pool, record.reflector or "", dict(record.seen))
+        most = MOST_OPERATIONS + (MOST_REVIEWED if job.trigger == "schedule" else 0)
+        task = Task(record.job, record.pool, record.reflector or "", dict(record.seen), most)
         results: list[OperationResult] = []
         for number, operation in enumerate(record.plan):
             await self._check_unchanged(job, revision)
@@ -175,6 +180,10 @@ class ReflectionWorker:
         material = await self._gathering.material(job, self._clock())
         plan = await self._reflector.reflect(material)
         seen = {id: memory.seq for id, memory in material.memories.items() if memory.seq is not None}
+        if job.trigger == "schedule":
+            await self._review.look_again(material)
+            over, at = await self._review.operations(material.pool, self._clock())
+            plan, seen = [*plan[:MOST_OPERATIONS], *over], seen | at
         cited = {id for operation in plan for id in _named(operation)}
         return replace(
             record,

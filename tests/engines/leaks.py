@@ -70,7 +70,8 @@ def _children() -> Iterator[str]:
     """Process ids of direct children, zombies too."""
     for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
         for pid in path.read_text().split():
-            yield f"{pid} ({_command(pid)})"
+            if "multiprocessing.resource_tracker" not in (command := _command(pid)):  # lives as long as the process
+                yield f"{pid} ({command})"
 
 
 def _command(pid: str) -> str:

@@ -1,0 +1,173 @@
+"""A month of use, with the clock in our hands; and workers that die, are cancelled, or meet a bad job."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from afterwit.bus import names
+from afterwit.bus.dead_letters import DeadLetters
+from afterwit.bus.identity import Agents
+from afterwit.bus.jobs import Job, Jobs
+from afterwit.bus.rpc import Requester
+from afterwit.memory_node import node
+from afterwit.memory_node.ids import derived_id, new_id
+from afterwit.memory_node.settings import NodeSettings
+from afterwit.schemas import (
+    Get,
+    Health,
+    ListMemories,
+    Memory,
+    NotFound,
+    Reflect,
+    Store,
+    Update,
+)
+from tests.embedders import WordEmbedder
+from tests.engines.nats_server import NatsServer
+from tests.engines.waiting import wait_until
+
+START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    now: datetime = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class Bus:
+    requester: Requester
+    jobs: Jobs
+    clock: Clock = field(default_factory=Clock)
+
+    async def ask(self, request: Any) -> Any:
+        op = {ListMemories: "list"}.get(type(request), type(request).__name__.lower())
+        return await self.requester.call("alice", op, request, timeout_s=30)
+
+    async def everything(self) -> list[Memory]:
+        found: list[Memory] = []
+        cursor: str | None = None
+        while True:
+            page = await self.ask(ListMemories(pool="agent/alice", cursor=cursor))
+            found += [version.memory for version in page.versions]
+            if page.cursor is None:
+                return found
+            cursor = page.cursor
+
+    async def looked_after(self) -> None:
+        """One scheduled job for alice's pool, done."""
+        id = derived_id("test", self.clock.now.isoformat())
+        await self.jobs.submit(Job(id=id, agent="alice", trigger="schedule", at=self.clock.now, pool="agent/alice"))
+
+        async def done() -> bool:
+            found = await self.jobs.get(id)
+            return found is not None and found[0].state == "done"
+
+        await wait_until(done, description="the pool is looked after", timeout_s=30)
+
+
+@pytest_asyncio.fixture
+async def bus(nc: Client, nats_server: NatsServer, valkey: str, tmp_path: Path) -> AsyncIterator[Bus]:
+    settings = NodeSettings(
+        nats_url=nats_server.url, redis_url=valkey, data_dir=tmp_path / "data", reflect_on_schedule=False
+    )
+    clock = Clock()
+    async with node.running(settings, clock=clock, embedder=WordEmbedder()):
+        await Agents(nc, now=clock).add("alice")
+        yield Bus(Requester(nc), Jobs(nc), clock)
+
+
+async def test_in_a_month_the_pool_levels_off_and_loses_nothing(bus: Bus) -> None:
+    pinned = (
+        await bus.ask(Store(content="The key of the depot is under the stone.", pinned=True, importance=0.1))
+    ).memory
+    for value in ("4417", "9020"):
+        fact = {"subject": "depot gate", "predicate": "code", "object": value}
+        await bus.ask(
+            msgspec.convert({"content": f"The code of the gate is {value}.", "fact": fact, "kind": "fact"}, Store)
+        )
+    counts = []
+    for day in range(60):
+        bus.clock.now = START + timedelta(days=day)
+        for n in range(6):
+            await bus.ask(
+                Store(content=f"day {day}, step {n}: looked at shelf {n * day}", kind="tool_call", importance=0.2)
+            )
+        if day % 5 == 4:
+            await bus.looked_after()
+            counts.append((await bus.ask(Health(pool="agent/alice"))).active)
+    assert counts[-1] <= 1.15 * counts[-4], f"it goes on growing: {counts}"
+    everything = await bus.everything()
+    by_id = {memory.id: memory for memory in everything}
+    assert by_id[pinned.id].status == "active"
+    assert sum(memory.status == "disputed" for memory in everything) == 2
+    archived = [memory for memory in everything if memory.status == "archived"]
+    assert len(archived) > 100
+    for memory in archived:
+        back = (await bus.ask(Update(id=memory.id, expected_version=memory.version, status="active"))).memory
+        assert (back.status, back.content) == ("active", memory.content)
+
+
+async def test_what_expires_is_archived_on_time(bus: Bus) -> None:
+    memory = (
+        await bus.ask(Store(content="The lift is closed until noon.", expires_at=START + timedelta(hours=4)))
+    ).memory
+    await bus.looked_after()
+    assert (await bus.ask(Get(id=memory.id))).memory.status == "active"
+
+    bus.clock.now = START + timedelta(hours=5)
+    await bus.looked_after()
+
+    assert (await bus.ask(Get(id=memory.id))).memory.status == "archived"
+
+
+async def test_a_job_that_comes_again_changes_nothing(bus: Bus, js: JetStreamContext) -> None:
+    for turn, content in enumerate(("Please never call the customer before noon.", "Noted."), 1):
+        kind, source = ("user_input", "user") if turn == 1 else ("final_answer", "agent")
+        await bus.ask(Store(content=content, session_id="s", turn=turn, kind=kind, source=source))  # type: ignore[arg-type]
+    ended = await bus.ask(Reflect(session_id="s", end_session=True, wait=True))
+    assert ended.state == "done", ended
+    before = {memory.id: memory.version for memory in await bus.everything()}
+    found = await bus.jobs.get(ended.job_id)
+    assert found is not None
+
+    # As after a worker's death between the last effect and the record that says so.
+    record, revision = found
+    await bus.jobs.save(msgspec.structs.replace(record, state="running", results=()), revision)
+    await js.publish(names.job(names.REFLECT, "triggered", record.job.id), msgspec.json.encode(record.job))
+
+    async def done() -> bool:
+        again = await bus.jobs.get(ended.job_id)
+        return again is not None and again[0].state == "done"
+
+    await wait_until(done, description="the job is done again")
+    assert {memory.id: memory.version for memory in await bus.everything()} == before
+
+
+async def test_a_job_of_somebody_else_is_not_there(bus: Bus) -> None:
+    job = Job(id=new_id(), agent="bob", trigger="asked", at=START, pool="agent/bob")
+    await bus.jobs.submit(job)
+    with pytest.raises(NotFound):
+        await bus.ask(Reflect(job_id=job.id))
+
+
+async def test_what_is_no_job_becomes_a_dead_letter(bus: Bus, js: JetStreamContext) -> None:
+    await js.publish(names.job(names.REFLECT, "asked", new_id()), b"{}")
+
+    async def buried() -> bool:
+        return any(letter.what == "job" for letter in await DeadLetters(js).page(0, 10))
+
+    await wait_until(buried, description="it is a dead letter")
