@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -34,7 +35,7 @@ def worth(memory: Memory, now: datetime, usefulness: float = 0.5) -> float:
     touched = max(memory.occurred_at, memory.updated_at)
     days = max(0.0, (now - touched).total_seconds() / 86_400)
     start = (0.25 + 0.75 * memory.importance) * (0.5 + 0.5 * memory.confidence) * (0.5 + usefulness)
-    return min(1.0, start) * 0.5 ** (days / HALF_LIFE_DAYS[memory.kind])
+    return min(1.0, start) * math.pow(0.5, days / HALF_LIFE_DAYS[memory.kind])
 
 
 def due(memory: Memory, now: datetime, usefulness: float = 0.5) -> str | None:
