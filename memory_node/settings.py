@@ -86,6 +86,12 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(gt=0, le=3600, description="So many seconds' worth of a quota may come at once.")
     ] = 10.0
 
+    reflection_model: Annotated[
+        str | None, Meta(description="The service's language model that looks back; without it rules do.")
+    ] = None
+    reflection_url: Annotated[
+        str | None, Meta(description="Where it is, if not at the inference service's address.")
+    ] = None
     model_context: Annotated[
         int,
         Meta(ge=1, description="Tokens that agents' models read: a context takes 0.4 of them, and 8000 at most."),

@@ -33,6 +33,7 @@ from afterwit.schemas import (
     Update,
 )
 from tests.embedders import WordEmbedder
+from tests.engines.chat_service import Said, chat_service
 from tests.engines.nats_server import NatsServer
 from tests.engines.waiting import wait_until
 
@@ -171,3 +172,50 @@ async def test_what_is_no_job_becomes_a_dead_letter(bus: Bus, js: JetStreamConte
         return any(letter.what == "job" for letter in await DeadLetters(js).page(0, 10))
 
     await wait_until(buried, description="it is a dead letter")
+
+
+async def test_what_a_hostile_model_asks_for_is_refused_and_the_rest_is_done(
+    nc: Client, nats_server: NatsServer, valkey: str, tmp_path: Path
+) -> None:
+    said = Said()
+    with chat_service([said]) as service:
+        settings = NodeSettings(
+            nats_url=nats_server.url,
+            redis_url=valkey,
+            data_dir=tmp_path / "data",
+            inference_url=service.url,
+            reflection_model="reflector",
+        )
+        async with node.running(settings, embedder=WordEmbedder()):
+            for name in ("alice", "bob"):
+                await Agents(nc).add(name)
+            bus, requester = Bus(Requester(nc), Jobs(nc)), Requester(nc)
+            theirs = (await requester.call("bob", "store", Store(content="Bob's secret plan."))).memory
+            event = (
+                await bus.ask(
+                    Store(content="Never call before noon.", session_id="s", kind="user_input", source="user")
+                )
+            ).memory
+            cited = {"evidence": [event.id], "because": "it says so"}
+            asked = [
+                {"op": "store", "content": "No calls before noon.", "kind": "preference", **cited},
+                {"op": "store", "content": "x", "kind": "fact", "evidence": [theirs.id], "because": "it says so"},
+                {"op": "update", "id": theirs.id, "content": "overwritten", **cited},
+                {"op": "forget", "id": theirs.id, **cited},
+                {"op": "link", "source": event.id, "target": theirs.id, "rel": "supports", **cited},
+                {"op": "store", "content": "y", "kind": "fact", "evidence": [new_id()], "because": "made up"},
+            ]
+            service.script[:] = [Said(msgspec.json.encode({"operations": asked}).decode())]
+
+            job = await bus.ask(Reflect(session_id="s", wait=True))
+
+            assert job.state == "done", job
+            assert [each.result for each in job.operations] == ["applied", *["refused"] * 5]
+            kept = (await bus.ask(Get(id=job.operations[0].id))).memory
+            assert kept.data["reflector"] == "model/reflector reflect.1"
+            assert (await requester.call("bob", "get", Get(id=theirs.id))).memory == theirs
+
+            service.script[:] = [Said("not JSON at all")]
+            assert (await bus.ask(Reflect(session_id="s", wait=True))).state == "dead"
+            before = [memory.id for memory in await bus.everything()]
+            assert kept.id in before
