@@ -12,12 +12,20 @@ from .words import AgentName, PoolName, Role, Time
 
 
 class PoolHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How a pool is doing. Shares are 0…1, over all memories that were not purged."""
+    """How a pool is doing. Shares are 0…1, over all memories that were not purged.
+
+    ``candidates`` are pieces of knowledge that too little speaks for as yet; ``stale_share`` is how much of what can be
+    found happened over 90 days ago; ``reflected_at`` is when looking back last wrote something here.
+    """
 
     active: int
     archived_share: float
     mean_confidence: float | None = None
     open_conflicts: int
+    candidates: int = 0
+    superseded: int = 0
+    stale_share: float = 0.0
+    reflected_at: Time | None = None
 
 
 class PoolInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,11 +56,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The working set of one of the caller's sessions: what to put in front of the model now."""
 
     session_id: SessionId
-    max_tokens: Annotated[Budget | None, Meta(description="Left out: 0.4 of the model's context, and 8000 at most.")] = None
+    max_tokens: Annotated[
+        Budget | None, Meta(description="Left out: 0.4 of the model's context, and 8000 at most.")
+    ] = None
 
 
 class ContextReply(msgspec.Struct, frozen=True, kw_only=True):
-    """``turns`` are the best in the order in which they happened, ``summary`` what the others said that must not be lost.
+    """``turns`` are the best in the order in which they happened, ``summary`` what of the others must not be lost.
 
     ``lessons`` are lessons and preferences that fit the latest turns; ``tokens`` is what all of it takes together.
     """

@@ -62,9 +62,7 @@ class Contextual:
         self._pressing = Pressing()
 
     async def context(self, caller: Caller, request: Context) -> ContextReply:
-        """What to put in front of the model now: turns in the order in which they happened, what else must not be lost,
-        and what was learnt before about the like of it.
-        """
+        """What to put in front of the model now: turns in order, what else must not be lost, and lessons that fit."""
         memories = await self._memories(caller.agent, request.session_id)
         readable = await self._access.readable(caller.agent)
         turns = [memory for memory in memories if memory.pool in set(readable)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
 
 from ...bus.identity import Agents, PoolRegistry
 from ...bus.rpc import Caller
@@ -20,10 +22,14 @@ from ...schemas import (
     PoolRevoke,
     Pools,
     PoolsReply,
+    TimeRange,
 )
 from ...schemas.words import HIDDEN, TIERS, Role
 from ..access import Access, no_such_pool
 from ..index import Index, IndexFilter
+from ..reflection.episodes import AUTHOR as REFLECTION
+
+STALE_AFTER: Final = timedelta(days=90)
 
 Lost = Callable[[str, str], Awaitable[None]]
 """Ends what an agent (the first) has open that lives on a pool (the second)."""
@@ -104,6 +110,10 @@ class Pooling:
             archived_share=health.archived_share,
             mean_confidence=health.mean_confidence,
             open_conflicts=health.open_conflicts,
+            candidates=health.candidates,
+            superseded=health.superseded,
+            stale_share=health.stale_share,
+            reflected_at=health.reflected_at,
             newest=tuple(newest),
             tags=tuple(tag for tag, _ in tags),
         )
@@ -123,11 +133,20 @@ class Pooling:
         everything = IndexFilter(pools=(pool,))
         by_status = await self._index.counts_by_status(everything)
         total = sum(by_status.values())
+        visible = IndexFilter(pools=(pool,), statuses_hidden=HIDDEN)
+        shown = sum(count for status, count in by_status.items() if status not in HIDDEN)
+        old = replace(visible, time_range=TimeRange(end=self._clock() - STALE_AFTER))
+        stale = await self._index.count(old) if shown else 0
+        told = await self._index.find(IndexFilter(pools=(pool,), author=REFLECTION), limit=1) if shown else []
         return PoolHealth(
             active=by_status.get("active", 0),
             archived_share=round(by_status.get("archived", 0) / total, 4) if total else 0.0,
-            mean_confidence=await self._index.mean_confidence(IndexFilter(pools=(pool,), statuses_hidden=HIDDEN)),
+            mean_confidence=await self._index.mean_confidence(visible),
             open_conflicts=by_status.get("disputed", 0),
+            candidates=by_status.get("candidate", 0),
+            superseded=by_status.get("superseded", 0),
+            stale_share=round(stale / shown, 4) if shown else 0.0,
+            reflected_at=told[0].updated_at if told else None,
         )
 
 

@@ -39,7 +39,7 @@ def chat_service(script: Sequence[Said]) -> Iterator[ChatService]:
     """Serves while the block runs."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802  # the library's name
+        def do_POST(self) -> None:
             service.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             said = service.next()
             time.sleep(said.delay_s)

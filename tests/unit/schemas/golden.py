@@ -52,7 +52,8 @@ ITEM = {
 TRACED = {"memory": MEMORY, "depth": 2, "weight": 0.8, "via": OTHER}
 USED = {"id": ID, "effect": "helped", "note": "the fix worked"}
 EXPLAINED = {"id": ID, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "feedback": USED}
-HEALTH = {"active": 3, "archived_share": 0.25, "mean_confidence": 0.5, "open_conflicts": 1}
+HEALTH = {"active": 3, "archived_share": 0.25, "mean_confidence": 0.5, "open_conflicts": 1, "candidates": 2,
+          "superseded": 1, "stale_share": 0.5, "reflected_at": WHEN}  # fmt: skip
 POOL = {"pool": "shared/ops", "role": "owner", "description": "operations", "counts": {"semantic": 3}, "health": HEALTH}
 VERSION = {"version": 2, "at": WHEN, "actor": "alice", "changes": {"content": ["old", "new"]}}
 EVIDENCE: dict[str, Any] = {"evidence": [OTHER], "because": "it was said"}
