@@ -24,6 +24,7 @@ from .inference import Priority
 from .reflection.confidence import confidence
 from .reflection.conflicts import TOPIC, Verdict, judge
 from .reflection.episodes import AUTHOR
+from .reflection.thinking import InPlace, Thinking
 from .write_path import Draft, WritePath
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,10 @@ class _Found:
 
 
 class Contradicting:
-    """Looks for conflicts of one memory within its pool, and does what follows from them."""
+    """Looks for conflicts of one memory within its pool, and does what follows from them.
+
+    ``thinking`` is where they are judged: in place for those who wait, apart for those who do not.
+    """
 
     def __init__(
         self,
@@ -57,12 +61,14 @@ class Contradicting:
         calibration: Calibration,
         write_path: WritePath,
         clock: Callable[[], datetime],
+        thinking: Thinking | None = None,
     ) -> None:
         self._log = log
         self._index = index
         self._calibration = calibration
         self._write_path = write_path
         self._clock = clock
+        self._thinking = thinking or InPlace()
 
     async def settle(self, memory: Memory) -> tuple[Memory, tuple[Conflict, ...]]:
         """``memory`` as it stands afterwards, and its conflicts. Nothing for what is no knowledge, or is not visible.
@@ -101,19 +107,21 @@ class Contradicting:
             other = record.entry.memory
             if other.status in _PAST or not is_knowledge(other) or _are_linked(memory, other):
                 continue
-            judged = self._judged(own, record)
+            judged = await self._judged(own, record)
             if judged.verdict != "compatible":
                 found.append(judged)
         return found
 
-    def _judged(self, own: LogRecord, record: LogRecord) -> _Found:
+    async def _judged(self, own: LogRecord, record: LogRecord) -> _Found:
         memory, other = own.entry.memory, record.entry.memory
         is_newer = (memory.valid_from or memory.occurred_at) >= (other.valid_from or other.occurred_at)
         a, b = (other, memory) if is_newer else (memory, other)
         similarity = self._similarity(own, record)
         if similarity < TOPIC and not (a.fact and b.fact):
             return _Found(other, "compatible", "they are about different things")
-        judged = judge(a.content, b.content, similarity=similarity, fact_a=a.fact, fact_b=b.fact, b_is_newer=True)
+        judged = await self._thinking.run(
+            judge, a.content, b.content, similarity=similarity, fact_a=a.fact, fact_b=b.fact, b_is_newer=True
+        )
         verdict, why = judged.verdict, judged.why
         since = b.valid_from
         if verdict == "contradict" and judged.basis == "fact" and since and since > (a.valid_from or a.occurred_at):

@@ -13,6 +13,7 @@ from ...schemas import EndSession, EndSessionReply, Memory, NotFound, Reflect, R
 from ...schemas.reflection import FINISHED
 from ..access import Access
 from ..ids import new_id
+from ..inference import Priority
 from ..reflection.episodes import Episodes
 from ..reflection.gathering import Gathering
 from ..reflection.switches import Switches
@@ -88,7 +89,7 @@ class Reflecting:
     async def end_session(self, caller: Caller, request: EndSession) -> EndSessionReply:
         """Tell the session as an episode; once it is told, look back on it."""
         episode, events = await self._episodes.tell(
-            caller.agent, request.session_id, request.outcome, request.user_feedback
+            caller.agent, request.session_id, request.outcome, request.user_feedback, priority=Priority.BULK
         )
         job_id = None
         if self._switches.session_end:

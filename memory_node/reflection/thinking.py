@@ -69,7 +69,7 @@ class Apart:
 
 
 class InPlace:
-    """Thinks in the caller's own process: for tests."""
+    """Thinks in the caller's own process, at once."""
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """See `Thinking`."""
