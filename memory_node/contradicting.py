@@ -239,10 +239,12 @@ class Contradicting:
 
 
 def is_knowledge(memory: Memory) -> bool:
-    """Whether it can be contradicted: knowledge by kind or tier, or a fact. Lessons stand for themselves."""
-    if memory.kind in KNOWLEDGE or memory.fact is not None:
-        return True
-    return memory.tier == "semantic" and memory.kind == "note"
+    """Whether it can be contradicted: knowledge by its kind, or a fact.
+
+    Lessons stand for themselves. A note may say anything, also several things at once (a status board, a list): to
+    judge it by its words would mark as disputed what is only beside the point.
+    """
+    return memory.kind in KNOWLEDGE or memory.fact is not None
 
 
 def _origin(memory: Memory) -> tuple[str, str | None, str | None]:

@@ -77,7 +77,7 @@ class Indexer:
                 await self._settle_each(entries)
 
     async def make_visible(self, entries: Sequence[LogEntry]) -> None:
-        """Index, put into windows, publish the notices; of a tombstone, and of a version once more, only the first two."""
+        """Index, put into windows, publish notices; none of a tombstone, and none of a version once more."""
         await self._put(entries)
         await self._tell([entry for entry in entries if entry.change != "purged" and not entry.again])
 

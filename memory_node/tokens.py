@@ -2,8 +2,8 @@
 
 Estimated from above, since a budget that is overrun is worse than one that is not used up: over 2,277 texts of talk,
 logs and hostile lines in English and Chinese it is 1.4 times what GPT-4, GPT-4o and Qwen vocabularies need in the
-median, and below it in one of a hundred, mostly names and codes alone (tried with their byte-pair tables, which are too big to
-come along; see docs/retrieval.md).
+median, and below it in one of a hundred, mostly names and codes alone (tried with their byte-pair tables, which are
+too big to come along; see docs/retrieval.md).
 """
 
 from __future__ import annotations

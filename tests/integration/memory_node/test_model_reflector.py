@@ -1,4 +1,4 @@
-"""Looking back by a language model, against a scripted service that is good, bad, cut off, hostile, slow and failing."""
+"""Looking back by a language model: a scripted service that is good, bad, cut off, hostile, slow and failing."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from tests.engines.agents import Agent
 
-SESSION: Final = json.loads((Path(__file__).parents[2] / "data/cases/sessions.jsonl").read_text("utf-8").splitlines()[0])
+CASES: Final = Path(__file__).parents[2] / "data" / "cases" / "sessions.jsonl"
+SESSION: Final = json.loads(CASES.read_text("utf-8").splitlines()[0])
 SMALL: Final = 260
 """Tokens: fifteen turns take three times as many."""
 
