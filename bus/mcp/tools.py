@@ -173,8 +173,8 @@ TOOLS: Final = (
             "Have the bus look back on a session or a pool: it tells what happened as an episode, keeps lessons and "
             "the user's wishes, finds what recurs, and settles what contradicts. Use it with end_session true when a "
             "task is finished (say the outcome and what the user said to it), or with pool, and perhaps a focus, when "
-            "you want to know what a team's episodes have in common. It runs as a job: wait true answers when it is done, "
-            "dry_run true only says what would be done, job_id asks how an earlier one stands."
+            "you want to know what a team's episodes have in common. It runs as a job: wait true answers when it is "
+            "done, dry_run true only says what would be done, job_id asks how an earlier one stands."
         ),
     ),
     MemoryTool(
