@@ -19,6 +19,7 @@ from afterwit.bus.streams import ensure_streams
 from tests.engines.agents import Agent, agent
 from tests.engines.leaks import leak_check, leftover_tasks
 from tests.engines.nats_server import NatsServer
+from tests.engines.ports import free_port
 from tests.engines.qdrant import QdrantFacade
 from tests.engines.system import System, launched
 
@@ -78,7 +79,8 @@ async def js(nc: Client) -> JetStreamContext:
 @pytest.fixture
 def valkey(no_leaks: None, tmp_path: Path) -> Iterator[str]:
     """The ``redis://`` URL of a real Valkey."""
-    with ValkeyServer(data_dir=tmp_path / "valkey") as server:
+    # A port of our own choice: its own search begins at the same one in every worker.
+    with ValkeyServer(port=free_port(), data_dir=tmp_path / "valkey") as server:
         yield server.connection_url
 
 

@@ -69,7 +69,11 @@ class _Held(NamedTuple):
 def _children() -> Iterator[str]:
     """Process ids of direct children, zombies too."""
     for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-        for pid in path.read_text().split():
+        try:
+            children = path.read_text().split()
+        except OSError:  # the thread has ended meanwhile; its children are another's now
+            continue
+        for pid in children:
             if "multiprocessing.resource_tracker" not in (command := _command(pid)):  # lives as long as the process
                 yield f"{pid} ({command})"
 

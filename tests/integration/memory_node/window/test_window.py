@@ -27,7 +27,7 @@ from tests.samples import entry, next_version
 def engine(request: pytest.FixtureRequest, no_leaks: None, tmp_path: Path) -> Iterator[str]:
     """The URL of a real server."""
     if request.param == "valkey":
-        with ValkeyServer(data_dir=tmp_path) as server:
+        with ValkeyServer(port=free_port(), data_dir=tmp_path) as server:
             yield server.connection_url
         return
     if (program := shutil.which("redis-server")) is None:
