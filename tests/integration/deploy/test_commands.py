@@ -6,52 +6,14 @@ import asyncio
 import json
 import os
 import signal
-import sys
-import uuid
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from afterwit.deploy.probes import gateway_health
-from tests.engines.system import System, clean_environment
+from tests.engines.shell import WITHIN_S, Shell
+from tests.engines.system import System
 from tests.engines.waiting import wait_until
-
-COMMAND = (sys.executable, "-P", "-m", "afterwit.deploy.cli")
-WITHIN_S = 60.0
-
-
-@dataclass(frozen=True)
-class Shell:
-    """Types commands on the machine on which the bus runs."""
-
-    system: System
-
-    async def start(self, *words: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *COMMAND,
-            *words,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=clean_environment(AFTERWIT_DATA_DIR=str(self.system.data_dir), COLUMNS="160"),
-        )
-
-    async def run(self, *words: str, stdin: str = "", status: int = 0) -> tuple[str, str]:
-        process = await self.start(*words)
-        async with asyncio.timeout(WITHIN_S):
-            output, errors = await process.communicate(stdin.encode())
-        assert process.returncode == status, errors.decode()
-        return output.decode(), errors.decode()
-
-    async def json(self, *words: str, stdin: str = "", status: int = 0) -> Any:
-        return json.loads((await self.run(*words, "--json", stdin=stdin, status=status))[0])
-
-    async def new_agent(self) -> tuple[str, str]:
-        """An agent of the test's own, and its token."""
-        name = f"a{uuid.uuid4().hex[:12]}"
-        return name, (await self.json("agent", "add", name))["token"]
 
 
 @pytest.fixture
