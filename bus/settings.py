@@ -43,7 +43,7 @@ class Setting:
 
 
 def read_env(cls: type[S], mapping: Mapping[str, str]) -> S:
-    """A ``cls`` from ``mapping``. An empty variable counts as unset; a tuple is written with commas.
+    """A ``cls`` from ``mapping``. An empty variable counts as unset; a tuple is written with commas, ``~`` is our home.
 
     Raises:
         Invalid: a value does not fit, its file cannot be read, or a variable without default is missing;
@@ -57,6 +57,8 @@ def read_env(cls: type[S], mapping: Mapping[str, str]) -> S:
         elif setting.default is msgspec.NODEFAULT:
             about = f" ({setting.description})" if setting.description else ""
             raise Invalid(f"{setting.variable} must be set{about}", field=setting.variable)
+        elif isinstance(setting.default, Path):
+            values[setting.field] = setting.default.expanduser()
     return cls(**values)
 
 

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
-from ..bus.settings import read_env
-from ..bus.tls import Tls
+from ..bus.nats_settings import NatsSettings
 from .quota import Limits
 from .reflection.switches import Switches
 
 
-class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
+class NodeSettings(NatsSettings, frozen=True, kw_only=True):
     """Settings of one node; each is read from ``AFTERWIT_<FIELD>``."""
 
-    nats_url: Annotated[str, Meta(description="Where NATS is.")] = "nats://127.0.0.1:4377"
-    nats_credentials: Annotated[
-        Path | None, Meta(description="The part's NATS credentials: a .creds file or JSON.")
-    ] = None
-    nats_ca: Annotated[
-        Path | None, Meta(description="Certificate authorities that NATS servers are trusted by, in PEM.")
-    ] = None
-    nats_certificate: Annotated[
-        Path | None, Meta(description="The part's own certificate for NATS servers that ask for one, in PEM.")
-    ] = None
-    nats_key: Annotated[Path | None, Meta(description="The key of that certificate.")] = None
     nats_callout_credentials: Annotated[
         Path | None, Meta(description="Credentials and signing key of the auth callout; without them it is not served.")
     ] = None
@@ -37,7 +23,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     jetstream_replicas: Annotated[int, Meta(ge=1, le=5, description="Copies of every stream in a NATS cluster.")] = 1
     data_dir: Annotated[Path, Meta(description="Where the embedded index and calibrations are kept.")] = Path(
-        ".afterwit"
+        "~/.afterwit"
     )
     qdrant_url: Annotated[
         Annotated[str, Meta(pattern=r"^https?://")] | None,
@@ -134,17 +120,3 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
             items=self.quota_items_per_s,
             burst_s=self.quota_burst_s,
         )
-
-    @property
-    def nats_tls(self) -> Tls:
-        """How NATS is spoken to over TLS."""
-        return Tls(ca=self.nats_ca, certificate=self.nats_certificate, key=self.nats_key)
-
-    @classmethod
-    def from_env(cls, mapping: Mapping[str, str]) -> NodeSettings:
-        """Settings from environment variables.
-
-        Raises:
-            Invalid: names the variable and the bad value.
-        """
-        return read_env(cls, mapping)

@@ -26,8 +26,7 @@ from mcp_types import (
     ReadResourceResult,
 )
 
-from afterwit import __version__
-
+from ... import __version__
 from ...schemas import AfterwitError, Invalid, NotFound
 from . import prompts, resources, tools
 from .errors import protocol_error, resource_not_found

@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.schemas import Internal, LogEntry
-
+from ...schemas import Internal, LogEntry
 from .analysis import SparseWeights, bare, folded
 from .calibration import Calibration
 from .recipe import document, raw_vector

@@ -30,8 +30,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from afterwit.schemas import Unavailable
-
+from ...schemas import Unavailable
 from ._edge import INDEXES
 from ._points import DENSE, WORDS
 

@@ -22,8 +22,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 import msgspec
 from qdrant_edge import CountRequest, EdgeShard, FacetRequest, ScrollRequest, UpdateOperation
 
-from afterwit.schemas import LogEntry, Memory, Unavailable
-
+from ...schemas import LogEntry, Memory, Unavailable
 from ._conditions import PURGED, Conditions, HasVector, conditions
 from ._edge import edge_filter, edge_point, newest, search
 from ._points import DENSE, MEMORY, SCHEMA, latest, points, seq_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from afterwit.schemas import LogEntry
-
+from ...schemas import LogEntry
 from ._conditions import AnyOf, Between, Condition, Conditions, HasId, NoneOf, conditions
 from ._points import MEMORY, latest, point
 from .analysis import terms

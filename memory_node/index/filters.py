@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Self
 
-from afterwit.schemas import TimeRange
-from afterwit.schemas.retrieve import Where
-from afterwit.schemas.words import HIDDEN, Kind, Status, Tier
+from ...schemas import TimeRange
+from ...schemas.retrieve import Where
+from ...schemas.words import HIDDEN, Kind, Status, Tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

