@@ -43,7 +43,9 @@ class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
         None
     )
     rerank: Annotated[bool | None, Meta(description="Use the cross-encoder; left out: if there is one.")] = None
-    hops: Annotated[int, Meta(ge=0, le=2, description="Follow links and entities this far.")] = 0
+    hops: Annotated[
+        int, Meta(ge=0, le=2, description="Follow links and entities this far; not done yet: degraded says so.")
+    ] = 0
     max_tokens: Annotated[Budget | None, Meta(description="Budget for all items together.")] = None
     max_content_length: Annotated[
         int, Meta(ge=1, le=65_536, description="Characters per item; the full text is one read of its URI away.")

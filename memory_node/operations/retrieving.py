@@ -73,6 +73,8 @@ class Retrieving:
         degraded: list[str] = []
         if request.after_seq and not await self._waiter.visible(request.after_seq, _AFTER_SEQ_WITHIN_S):
             degraded.append("index")
+        if request.hops:  # nothing follows links here yet, and who asks for it must not take the answer for complete
+            degraded.append("hops")
         stages.end("wait")
         where, vector = await asyncio.gather(
             index_filter(self._access, caller.agent, request, now), self._query_vector(request.query, degraded)

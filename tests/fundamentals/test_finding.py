@@ -64,3 +64,9 @@ async def test_asking_for_a_reranker_that_is_not_there_is_said(alice: Agent, poo
     found = await alice.tool("memory_retrieve", query="Where is the spare key?", pools=[pool], rerank=True)
     assert found["degraded"] == ["rerank"]
     assert len(found["items"]) == 1
+
+
+async def test_what_is_asked_for_and_not_done_is_said(alice: Agent) -> None:
+    """Links are not followed by a retrieval yet: whoever asks for it is told, and does not take the answer for more."""
+    reply = await alice.tool("memory_retrieve", query="What hangs together?", hops=1)
+    assert "hops" in reply["degraded"]
