@@ -176,9 +176,7 @@ async def test_open_streams_hear_of_nothing_that_others_do(world: World) -> None
         return [data for where, data in intruder.got[heard_before:] if where == "mcp, legacy, told"]
 
     # The two doors are told independently: that the new one heard all says nothing of the old one.
-    await wait_until(
-        lambda: len(legacy()) >= 2, description="the old protocol is told of the pool and the list"
-    )
+    await wait_until(lambda: len(legacy()) >= 2, description="the old protocol is told of the pool and the list")
     assert len(legacy()) <= 3, legacy()  # the sentinel's own, and nothing else
     probe.judge_all(intruder.got)
     nothing_found(probe)
