@@ -44,7 +44,7 @@ class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     rerank: Annotated[bool | None, Meta(description="Use the cross-encoder; left out: if there is one.")] = None
     hops: Annotated[
-        int, Meta(ge=0, le=2, description="Follow links and entities this far; not done yet: degraded says so.")
+        int, Meta(ge=0, le=2, description="From the best hits, follow links and shared names so many steps further.")
     ] = 0
     max_tokens: Annotated[Budget | None, Meta(description="Budget for all items together.")] = None
     max_content_length: Annotated[

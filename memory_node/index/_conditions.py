@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from .analysis import bare, folded
-from .filters import IndexFilter
+from .filters import IndexFilter, Near
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +57,20 @@ Condition: TypeAlias = AnyOf | NoneOf | Between | HasId | HasVector
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """All of ``must`` and none of ``must_not``."""
+    """All of ``must``, none of ``must_not`` and, if ``should`` is given, one of it."""
 
     must: tuple[Condition, ...] = ()
     must_not: tuple[Condition, ...] = ()
+    should: tuple[Condition, ...] | None = None
 
     @property
     def impossible(self) -> bool:
         """Whether nothing can fulfil them: a choice among nothing."""
-        return any(
-            (isinstance(each, AnyOf) and not each.values) or (isinstance(each, HasId) and not each.ids)
-            for each in self.must
-        )
+        return any(map(_impossible, self.must)) or (self.should is not None and all(map(_impossible, self.should)))
+
+
+def _impossible(each: Condition) -> bool:
+    return (isinstance(each, AnyOf) and not each.values) or (isinstance(each, HasId) and not each.ids)
 
 
 PURGED: Final = AnyOf("status", ("purged",))
@@ -112,7 +114,17 @@ def conditions(filter: IndexFilter) -> Conditions:
     if (at := _seconds(filter.valid_at)) is not None:
         must_not += (Between(field, lte=at) for field in ("valid_to", "expires_at"))
         must_not.append(Between("valid_from", gt=at))
-    return Conditions(tuple(must), tuple(must_not))
+    return Conditions(tuple(must), tuple(must_not), None if filter.near is None else _near(filter.near))
+
+
+def _near(near: Near) -> tuple[Condition, ...]:
+    each: tuple[Condition, ...] = (
+        HasId(frozenset(near.ids)),
+        _any("linked", near.linking),
+        _any("entity_keys", map(folded, near.entities)),
+        _any("fact_subject", map(bare, near.subjects)),
+    )
+    return tuple(condition for condition in each if not _impossible(condition)) or each
 
 
 def _any(field: str, values: Iterable[str]) -> AnyOf:

@@ -61,7 +61,9 @@ def edge_filter(conditions: Conditions | None) -> Filter | None:
     if conditions is None:
         return None
     return Filter(
-        must=[_condition(each) for each in conditions.must], must_not=[_condition(each) for each in conditions.must_not]
+        must=[_condition(each) for each in conditions.must],
+        must_not=[_condition(each) for each in conditions.must_not],
+        should=None if conditions.should is None else [_condition(each) for each in conditions.should],
     )
 
 

@@ -15,7 +15,7 @@ from .analysis import SparseWeights, bare, folded
 from .calibration import Calibration
 from .recipe import document, raw_vector
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"
@@ -23,14 +23,16 @@ WORDS: Final = "words"
 MEMORY: Final = "memory"
 
 LINKED: Final = ("derived_from", "caused_by")
-"""Relations that are followed against their direction, so the targets are indexed."""
+"""Relations that are followed alone against their direction, so targets are indexed; ``linked`` are those of all."""
 
 FieldKind = Literal["tenant", "keyword", "float", "integer"]
 
 FIELDS: Final[dict[str, FieldKind]] = {
     "pool": "tenant",
     **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author"), "keyword"),
-    **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", "fact_subject", *LINKED), "keyword"),
+    **dict.fromkeys(
+        ("entities", "entity_keys", "tags", "tag_keys", "labels", "fact_subject", "linked", *LINKED), "keyword"
+    ),
     **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to", "confidence"), "float"),
     "confidence_percent": "integer",
 }
@@ -130,6 +132,8 @@ def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
         payload["fact_subject"] = bare(memory.fact.subject)
     if memory.labels:
         payload["labels"] = list(memory.labels)
+    if memory.links:
+        payload["linked"] = [link.target for link in memory.links]
     for rel in LINKED:
         if targets := [link.target for link in memory.links if link.rel == rel]:
             payload[rel] = targets

@@ -43,7 +43,9 @@ def rest_filter(conditions: Conditions | None) -> models.Filter | None:
     if conditions is None:
         return None
     return models.Filter(
-        must=[_condition(each) for each in conditions.must], must_not=[_condition(each) for each in conditions.must_not]
+        must=[_condition(each) for each in conditions.must],
+        must_not=[_condition(each) for each in conditions.must_not],
+        should=None if conditions.should is None else [_condition(each) for each in conditions.should],
     )
 
 

@@ -35,8 +35,10 @@ def _share(wanted: frozenset[str], text: str) -> float:
 
 
 def _fulfils(where: Conditions, id: str, payload: dict[str, Any]) -> bool:
-    return all(_holds(each, id, payload) for each in where.must) and not any(
-        _holds(each, id, payload) for each in where.must_not
+    return (
+        all(_holds(each, id, payload) for each in where.must)
+        and not any(_holds(each, id, payload) for each in where.must_not)
+        and (where.should is None or any(_holds(each, id, payload) for each in where.should))
     )
 
 

@@ -13,6 +13,20 @@ from ...schemas.words import HIDDEN, Kind, Status, Tier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """What stands beside something in the graph of memories; one of these is enough.
+
+    ``ids`` are these memories themselves, ``linking`` what has a link of any kind to one of these, ``entities`` what
+    names one of these, ``subjects`` facts about one of these; both compared as in `IndexFilter`.
+    """
+
+    ids: tuple[str, ...] = ()
+    linking: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexFilter:
     """All conditions must hold. Purged memories are outside of every filter.
 
@@ -22,6 +36,7 @@ class IndexFilter:
     ``derived_from``: a copy of, or drawn from, any of these; ``caused_by``: an effect of any of these.
     ``kinds``: any of these; ``fact_subject``: a fact about it, compared without case, articles and punctuation.
     ``valid_at``: the memory's validity has begun and neither it nor the memory has ended by then.
+    ``near``: a neighbour of something.
     """
 
     pools: tuple[str, ...] | None
@@ -42,6 +57,7 @@ class IndexFilter:
     caused_by: tuple[str, ...] | None = None
     kinds: tuple[Kind, ...] | None = None
     fact_subject: str | None = None
+    near: Near | None = None
 
     @classmethod
     def of(cls, where: Where, *, pools: Iterable[str], valid_at: datetime | None = None) -> Self:

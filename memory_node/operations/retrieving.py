@@ -73,26 +73,29 @@ class Retrieving:
         degraded: list[str] = []
         if request.after_seq and not await self._waiter.visible(request.after_seq, _AFTER_SEQ_WITHIN_S):
             degraded.append("index")
-        if request.hops:  # nothing follows links here yet, and who asks for it must not take the answer for complete
-            degraded.append("hops")
         stages.end("wait")
         where, vector = await asyncio.gather(
             index_filter(self._access, caller.agent, request, now), self._query_vector(request.query, degraded)
         )
         stages.end("embed")
         limit = max(_CANDIDATES, 2 * request.top_k)
-        hits = await self._finding.candidates(
-            IndexQuery(text=request.query, vector=vector, filter=where, limit=limit), degraded
-        )
+        query = IndexQuery(text=request.query, vector=vector, filter=where, limit=limit)
+        hits: Sequence[Hit] = await self._finding.candidates(query, degraded)
         stages.end("search")
         scored = score(hits, question, profile, self._usage.usefulness)
         stages.end("score")
+        if request.hops and scored:
+            direct = {each.memory.id: each.score for each in scored}
+            hits, reached = await self._finding.hopped(query, hits, direct, request.hops, degraded)
+            scored = score(hits, question, profile, self._usage.usefulness, reached)
+            stages.end("hops")
         scored = await self._reranked(request, scored, degraded)
         stages.end("rerank")
         # Waiting for a place in the log, embedding and reranking take time, in which access may have ended.
         still = await self._access.still(caller.agent)
         hits = [hit for hit in hits if hit.memory.pool in still]
-        scored = [each for each in scored if each.memory.pool in still]
+        left = {hit.id for hit in hits}
+        scored = [each for each in scored if left.issuperset((each.memory.id, *(step.source for step in each.path)))]
         items = self._packed(request, question, hits, scored, now)
         stages.end("pack")
         retrieval_id = new_id()

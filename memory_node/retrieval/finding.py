@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...bus.log import Log
 from ...schemas import Unavailable
 from ..index import Hit, Index, IndexQuery, search_entries
+from .hops import Reached, hopped
 
 logger = logging.getLogger(__name__)
 
@@ -37,3 +39,14 @@ class Finding:
             degraded.append("index")
         newest = await self._log.newest(_WITHOUT_INDEX)
         return await asyncio.to_thread(search_entries, [record.entry for record in newest], query)
+
+    async def hopped(
+        self, query: IndexQuery, hits: Sequence[Hit], scores: Mapping[str, float], hops: int, degraded: list[str]
+    ) -> tuple[Sequence[Hit], Mapping[str, Reached]]:
+        """As `hops.hopped`; without the index there are no hops, and ``degraded`` says so."""
+        try:
+            return await hopped(self._index, query, hits, scores, hops)
+        except Unavailable as e:
+            logger.warning("retrieval without hops: %s", e)
+        degraded.append("hops")
+        return hits, {}

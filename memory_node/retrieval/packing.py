@@ -119,6 +119,9 @@ def _why(folded: Folded, now: datetime) -> str:
         reasons.append(f"replaced by {candidate.replaced_by}")
     elif candidate.newer is not None:
         reasons.append(f"newer on the same: {candidate.newer}")
+    if candidate.path:
+        steps = ", then ".join(f"{step.via} from {step.source}" for step in candidate.path)
+        reasons.append(f"reached by {steps}")
     if folded.others:
         reasons.append(f"{len(folded.others)} more say the same")
     return "; ".join(reasons)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ...schemas import Memory
 from ..index import Hit
+from .hops import Reached, Step
 from .likeness import Likeness
 from .profiles import Profile
 from .question import Question
@@ -25,6 +26,7 @@ _NEWEST_AMONG: Final = 12
 _NEAR_ENOUGH: Final = 0.5
 """A newer memory is put before an older one of the same subject if it has at least this share of its score."""
 _NEUTRAL: Final = 0.5
+_NOT_HOPPED: Final[Mapping[str, Reached]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Scored:
     """A candidate with its score and the normalised signals (0…1) that made it.
 
     ``replaced_by`` is the id of a candidate that supersedes it, ``newer`` that of one that is newer and speaks of the
-    same: it may say what holds now.
+    same: it may say what holds now. ``path`` is how it was reached from another hit.
     """
 
     memory: Memory
@@ -40,6 +42,7 @@ class Scored:
     signals: dict[str, float]
     replaced_by: str | None = None
     newer: str | None = None
+    path: tuple[Step, ...] = ()
 
 
 def neutral(id: str) -> float:
@@ -48,15 +51,26 @@ def neutral(id: str) -> float:
 
 
 def score(
-    hits: Sequence[Hit], question: Question, profile: Profile, usefulness: Callable[[str], float] = neutral
+    hits: Sequence[Hit],
+    question: Question,
+    profile: Profile,
+    usefulness: Callable[[str], float] = neutral,
+    reached: Mapping[str, Reached] = _NOT_HOPPED,
 ) -> list[Scored]:
-    """``hits``, best first."""
+    """``hits``, best first. ``reached`` is how some of them were, if hops were made.
+
+    What was reached comes nearer to the hit that it was reached from, by the weight of the way; it never passes it.
+    """
     signals = signals_of(hits, question, profile, usefulness)
     if "causal" in profile.weights:
         for each, causal in zip(signals, _linked([s["semantic"] for s in signals], hits), strict=True):
             each["causal"] = causal
     own = [_own(each, profile) for each in signals]
     total = _supported(own, hits, signals, profile)
+    for i, hit in enumerate(hits):
+        if reach := reached.get(hit.id):
+            signals[i]["hops"] = reach.strength
+            total[i] += reach.weight * max(0.0, reach.score - total[i])
     replaced, newer = _newest_first(total, hits, signals) if profile.newest_first else ({}, {})
     scored = [
         Scored(
@@ -65,6 +79,7 @@ def score(
             signals[i],
             hits[replaced[i]].id if i in replaced else None,
             hits[newer[i]].id if i in newer else None,
+            reached[hit.id].path if hit.id in reached else (),
         )
         for i, hit in enumerate(hits)
     ]

@@ -261,10 +261,11 @@ def _vector(vector: Any) -> Any:
 def _filter(filter: dict[str, Any] | None) -> edge.Filter | None:
     if filter is None:
         return None
-    assert filter.keys() <= {"must", "must_not"}
+    assert filter.keys() <= {"must", "must_not", "should"}
     return edge.Filter(
         must=[_condition(each) for each in filter.get("must") or ()],
         must_not=[_condition(each) for each in filter.get("must_not") or ()],
+        should=[_condition(each) for each in filter.get("should") or ()] or None,
     )
 
 

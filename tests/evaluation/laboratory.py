@@ -86,13 +86,19 @@ async def indexed(
         yield index
 
 
-async def hits_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, limit: int = 50) -> list[list[Hit]]:
-    """What the index brings for each question."""
-    raw = await asyncio.to_thread(vectors.of, corpus.name, [q.text for q in corpus.questions], "query")
+def queries_of(corpus: Corpus, vectors: Vectors, *, limit: int = 50) -> list[IndexQuery]:
+    """What the index is asked for each question."""
+    raw = vectors.of(corpus.name, [q.text for q in corpus.questions], "query")
     return [
-        await index.search(IndexQuery(text=question.text, vector=vector, filter=question.where, limit=limit))
+        IndexQuery(text=question.text, vector=vector, filter=question.where, limit=limit)
         for question, vector in zip(corpus.questions, raw, strict=True)
     ]
+
+
+async def hits_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors) -> list[list[Hit]]:
+    """What the index brings for each question."""
+    queries = await asyncio.to_thread(queries_of, corpus, vectors)
+    return [await index.search(query) for query in queries]
 
 
 def content_vectors(corpus: Corpus, vectors: Vectors) -> NDArray[np.float32]:

@@ -18,11 +18,11 @@ from tests.evaluation import corpora, locomo, systems
 from tests.evaluation.corpora import Asked, Corpus
 from tests.evaluation.laboratory import Vectors, content_vectors, hits_of, indexed
 from tests.evaluation.measures import Scores, scores
-from tests.evaluation.systems import OURS, Answer
+from tests.evaluation.systems import HOPPED, OURS, Answer
 from tests.shared_data import CASES, LOCOMO
 
 CONVERSATIONS: Final = ("conv-26", "conv-30", "conv-41")
-_BY_CATEGORY: Final = ("BM25", "vectors", "fusion", "hybrid", OURS)
+_BY_CATEGORY: Final = ("BM25", "vectors", "fusion", "hybrid", OURS, HOPPED)
 
 Row = tuple[Corpus, Asked, Answer]
 
@@ -92,11 +92,13 @@ async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None)
             queries = await asyncio.to_thread(vectors.of, corpus.name, [q.text for q in corpus.questions], "query")
             async with indexed(corpus, vectors, calibration, Path(directory) / corpus.name) as index:
                 hits = await hits_of(index, corpus, vectors)
+                with_hops = await systems.hopped(corpus, index, vectors, hits)
                 allowed = [await _allowed(index, question.where) for question in corpus.questions]
             for name, answers in systems.baselines(corpus, passages, queries, allowed):
                 found.add(name, corpus, answers)
             for name, answers in systems.profiles(corpus, hits):
                 found.add(name, corpus, answers)
+            found.add(HOPPED, corpus, with_hops)
             for name, answers in systems.ablations(corpus, hits):
                 found.add(name, corpus, answers)
             alone = Path(directory) / f"{corpus.name}-alone"

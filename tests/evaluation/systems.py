@@ -10,13 +10,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from afterwit.memory_node.index import Hit
-from afterwit.memory_node.retrieval import PROFILES, Profile, Question, has_answer, score
+from afterwit.memory_node.index import EdgeIndex, Hit
+from afterwit.memory_node.retrieval import PROFILES, Profile, Question, has_answer, hops, score
 from afterwit.memory_node.retrieval.profiles import DEFAULT
 from tests.evaluation.bm25 import Bm25
 from tests.evaluation.corpora import Asked, Corpus
+from tests.evaluation.laboratory import Vectors, queries_of
 
 OURS: Final = DEFAULT
+HOPPED: Final = "with two hops"
 _RRF_K: Final = 60
 _DEPTH: Final = 100
 
@@ -53,6 +55,19 @@ def profiles(corpus: Corpus, hits: Sequence[Sequence[Hit]]) -> Iterator[tuple[st
     """Every profile."""
     for name, profile in PROFILES.items():
         yield name, [_answer(corpus, i, found, profile) for i, found in enumerate(hits)]
+
+
+async def hopped(corpus: Corpus, index: EdgeIndex, vectors: Vectors, hits: Sequence[Sequence[Hit]]) -> list[Answer]:
+    """The default profile, with two hops from what the index brings."""
+    profile = PROFILES[OURS]
+    answers = []
+    for query, asked, direct in zip(queries_of(corpus, vectors), corpus.questions, hits, strict=True):
+        question = Question.of(asked.text, asked.now, asked.time_zone)
+        scores = {each.memory.id: each.score for each in score(direct, question, profile)}
+        found, reached = await hops.hopped(index, query, direct, scores, 2)
+        scored = score(found, question, profile, reached=reached)
+        answers.append(Answer([corpus.labels[each.memory.id] for each in scored], has_answer(scored, question)))
+    return answers
 
 
 def ablations(corpus: Corpus, hits: Sequence[Sequence[Hit]]) -> Iterator[tuple[str, list[Answer]]]:

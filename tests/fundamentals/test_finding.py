@@ -66,7 +66,14 @@ async def test_asking_for_a_reranker_that_is_not_there_is_said(alice: Agent, poo
     assert len(found["items"]) == 1
 
 
-async def test_what_is_asked_for_and_not_done_is_said(alice: Agent) -> None:
-    """Links are not followed by a retrieval yet: whoever asks for it is told, and does not take the answer for more."""
-    reply = await alice.tool("memory_retrieve", query="What hangs together?", hops=1)
-    assert "hops" in reply["degraded"]
+async def test_hops_lead_on_from_what_the_query_finds(alice: Agent, pool: str) -> None:
+    """Over links and shared names, to what has no word of the query; each item says which way it was reached."""
+    asked = await alice.store("The customer asked for a refund of order 7731.", pool=pool, entities=["Ilse Okoro"])
+    wish = await alice.store("Likes to be rung after six.", pool=pool, entities=["Ilse Okoro"])
+    await alice.store("Paid out by Jonas.", pool=pool, caused_by=[asked["id"]])
+    reply = await alice.tool("memory_retrieve", query="What of the refund of order 7731?", pools=[pool], hops=1)
+    assert reply["degraded"] == []
+    first, *reached = reply["items"]
+    assert first["memory"]["id"] == asked["id"]
+    why = {item["memory"]["id"]: item["why"] for item in reached}
+    assert f"reached by the name 'ilse okoro' from {asked['id']}" in why[wish["id"]]

