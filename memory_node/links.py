@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ..bus.log import Log, LogRecord
-from ..schemas import Invalid, Link
+from ..schemas import Invalid, Link, Store
 from ..schemas.words import Kind
 from .access import Access
 
@@ -51,3 +51,21 @@ def check_all_found(field: str, ids: Iterable[str], records: Mapping[str, LogRec
     missing = [id for id in dict.fromkeys(ids) if id not in records]
     if missing:
         raise Invalid(f"{field}: there is no memory {', '.join(missing)} that you may read", field=field, ids=missing)
+
+
+def check_in_time(agent: str, request: Store, records: Mapping[str, LogRecord]) -> None:
+    """Refuse an event of a session that is said to come from a later turn of it.
+
+    Raises:
+        Invalid: names both turns.
+    """
+    for id in request.caused_by:
+        cause = records[id].entry.memory
+        same = request.session_id is not None and (cause.author, cause.session_id) == (agent, request.session_id)
+        if same and request.turn is not None and cause.turn is not None and cause.turn > request.turn:
+            raise Invalid(
+                f"caused_by: {id} is turn {cause.turn} of this session and comes after turn {request.turn}: "
+                "a cause comes before its effect; correct turn, or leave it out",
+                field="caused_by",
+                ids=[id],
+            )

@@ -96,6 +96,8 @@ class Reflecting:
             job = session_end(caller.agent, request.session_id, events, self._clock())
             await self._jobs.submit(job)
             job_id = job.id
+        else:  # nobody would tell them later
+            await self._episodes.tell_parts(caller.agent, request.session_id, events, priority=Priority.BULK)
         return EndSessionReply(episode=episode, job_id=job_id)
 
     async def _own(self, agent: str, id: str) -> JobRecord:

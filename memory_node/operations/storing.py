@@ -35,7 +35,7 @@ from ..contradicting import Contradicting
 from ..guard import Guard
 from ..ids import derived_id, new_id
 from ..inference import Priority
-from ..links import caused_by, check_all_found, readable_records
+from ..links import caused_by, check_all_found, check_in_time, readable_records
 from ..write_path import Draft, WritePath
 
 
@@ -153,6 +153,7 @@ class Storing:
                 if item.pool in refused:
                     raise refused[item.pool]
                 check_all_found("caused_by", item.request.caused_by, causes)
+                check_in_time(agent, item.request, causes)
                 if record := known.get(item.id):
                     outcomes[i] = await self._repeated(item, record)
                     continue

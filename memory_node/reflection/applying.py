@@ -33,9 +33,8 @@ from ..links import readable_records
 from ..write_path import Draft, WritePath
 from .confidence import next_step, weighted_confidence
 from .episodes import AUTHOR, labels_of, source_of
+from .reflector import MOST_OPERATIONS
 
-MOST_OPERATIONS: Final = 64
-"""…of one job; what a reflector asks for beyond is refused."""
 _EVIDENCE_RELS: Final[frozenset[Rel]] = frozenset({"derived_from", "supports"})
 _UNTOUCHED: Final[frozenset[Status]] = frozenset({"archived", "purged", "quarantined"})
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from ...schemas import Memory
-from ...schemas.words import Kind
+from ...schemas.words import EVENT_KINDS, Kind
 
 WEIGHTS: Final[dict[tuple[Kind, Kind], float]] = {
     ("tool_call", "tool_result"): 1.0,
@@ -95,6 +98,34 @@ def causal_graph(events: Sequence[Memory]) -> CausalGraph:
             answered.update(causes)
         edges[event.id] = tuple(sorted(causes.values(), key=lambda cause: -cause.weight))
     return CausalGraph(edges, tuple(problems))
+
+
+_AT_ONCE: Final = timedelta(seconds=1)
+"""Events that are stored at once may come in any order."""
+
+
+def turn_problems(events: Sequence[Memory]) -> list[str]:
+    """What is wrong with the turn numbers of ``events`` (one session, in the order of their turns).
+
+    Several events of one kind in one turn (but calls of tools, which may be made side by side, and what they give),
+    turns that nothing was stored for, and turns that happened before the ones that they follow.
+    """
+    numbered = [event for event in events if event.turn is not None and event.kind in EVENT_KINDS]
+    problems: list[str] = []
+    said = Counter((event.turn, event.kind) for event in numbered if event.kind not in ("tool_call", "tool_result"))
+    problems += [f"turn {turn}: {count} times {kind}" for (turn, kind), count in said.items() if count > 1]
+    for a, b in itertools.pairwise(numbered):
+        assert a.turn is not None
+        assert b.turn is not None
+        if b.turn - a.turn > 1:
+            problems.append(
+                f"turn {a.turn + 1} is missing"
+                if b.turn - a.turn == 2
+                else f"turns {a.turn + 1} to {b.turn - 1} are missing"
+            )
+        if b.turn != a.turn and a.occurred_at - b.occurred_at > _AT_ONCE:
+            problems.append(f"turn {b.turn}: it happened before turn {a.turn}")
+    return problems
 
 
 _BEFORE: Final[dict[Kind, tuple[Kind, ...]]] = {

@@ -63,7 +63,7 @@ _HAN: Final = re.compile(r"[\u4e00-\u9fff]+")
 def people(text: str) -> list[str]:
     """Names of people, as they stand in ``text``."""
     found: list[str] = []
-    tagged = rjieba.tag(text)
+    tagged = rjieba.tag(text) if _HAN.search(text) else []
     start = 0
     for i, (word, tag) in enumerate(tagged):
         before = ("\0" if start > _NEAR else "") + text[max(0, start - _NEAR) : start]
@@ -110,7 +110,7 @@ def _is_name(name: str, tag: str, before: str, after: str) -> bool:
 def places(text: str) -> list[str]:
     """Names of places and houses: what the dictionary knows, and words with a place's ending."""
     found: list[str] = []
-    tagged = rjieba.tag(text)
+    tagged = rjieba.tag(text) if _HAN.search(text) else []
     for i, (word, tag) in enumerate(tagged):
         follower = tagged[i + 1][0] if i + 1 < len(tagged) else ""
         if follower.startswith("时间"):

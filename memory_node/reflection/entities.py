@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from ..index.analysis import folded
@@ -98,9 +99,9 @@ def _of_piece(text: str, known: tuple[str, ...]) -> list[str]:
             spots[name] = at
 
     plain = folded(text)
-    for name in known:
-        at = plain.find(folded(name))
-        if at >= 0 and _whole(plain, at, len(folded(name))):
+    for name, form in _gazetteer(known):
+        at = plain.find(form)
+        if at >= 0 and _whole(plain, at, len(form)):
             add(name, at)
     for match in _IDENTIFIER.finditer(text):
         if not _NOT_CODES.match(match[0]) and not text[match.end() :].startswith(("(", "=")):
@@ -116,13 +117,22 @@ def _of_piece(text: str, known: tuple[str, ...]) -> list[str]:
     return sorted(spots, key=lambda name: (spots[name], -len(name)))
 
 
+@lru_cache(maxsize=4)
+def _gazetteer(known: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The names with the form in which they are looked for: the same few hundred in every piece of a session."""
+    return tuple((name, folded(name)) for name in known)
+
+
 def _whole(text: str, at: int, length: int) -> bool:
     """Latin names must not begin or end inside a word."""
     before, after = text[at - 1 : at], text[at + length : at + length + 1]
-    latin = re.compile(r"[a-z0-9]")
     return not (
-        (latin.match(before) and latin.match(text[at])) or (latin.match(after) and latin.match(text[at + length - 1]))
+        (_LATIN.match(before) and _LATIN.match(text[at]))
+        or (_LATIN.match(after) and _LATIN.match(text[at + length - 1]))
     )
+
+
+_LATIN: Final = re.compile(r"[a-z0-9]")
 
 
 def _capitalised(text: str) -> Iterable[tuple[str, int]]:

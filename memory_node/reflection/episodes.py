@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,7 +27,8 @@ from .thinking import Thinking
 AUTHOR: Final = "reflection"
 PART: Final = 200
 """Events of one part of a long session."""
-_PART_TOKENS: Final = 600
+_PART_TOKENS: Final = 3000
+"""Room for a sentence of each; what does not fit even so stands in the events, which the part is linked to."""
 _KNOWN_NAMES: Final = 300
 _TRIES: Final = 8
 
@@ -64,19 +66,20 @@ class Episodes:
     ) -> tuple[Memory, Sequence[Memory]]:
         """The episode of the session as it stands now, and its events. Told again, it is a new version of the same one.
 
+        That of a long session is drawn from parts, which are told by `tell_parts`: they may take longer than a caller
+        waits.
+
         Raises:
             NotFound: there is no such session.
         """
         events = await self._gathering.events(agent, session_id)
         pool = await self._gathering.pool_of(agent, events)
-        told = [event for event in events if event.kind != "episode"]
+        told = _told(events)
         names = await self._index.facet("entities", IndexFilter(pools=(pool,)), _KNOWN_NAMES)
         known = tuple(name for name, _ in names)
         draft = await self._thinking.run(tell, told, known, told_outcome=outcome, told_feedback=user_feedback)
         id = derived_id("episode", agent, pool, session_id)
-        sources = tuple(draft.derived_from)
-        if len(sources) > MAX_LINKS:
-            sources = await self._parts(agent, id, pool, told, priority)
+        sources = tuple(part.id for part in _parts(id, told)) or tuple(draft.derived_from)
         base = self._memory(agent, id, pool, told)
         stated = [name for name, value in (("outcome", outcome), ("user_feedback", user_feedback)) if value is not None]
         memory = replace(base, **self._fields(agent, draft, sources, stated))
@@ -86,14 +89,40 @@ class Episodes:
         """Whether the episode holds all of ``events`` already."""
         pool = await self._gathering.pool_of(agent, events)
         record = await self._log.latest(derived_id("episode", agent, pool, session_id), pool)
-        return record is not None and record.entry.memory.updated_at >= max(event.created_at for event in events)
+        if record is None:
+            return False
+        episode = record.entry.memory
+        held = episode.data.get(_EVENTS) if isinstance(episode.data, dict) else None
+        # By time alone, what was stored while it was being told would pass for told.
+        return held in (None, len(_told(events))) and episode.updated_at >= max(event.created_at for event in events)
+
+    async def tell_parts(self, agent: str, session_id: str, events: Sequence[Memory], *, priority: Priority) -> int:
+        """Tell the parts of a long session that are not told as they stand; how many that were.
+
+        Each is a summary, linked to its events: a memory has room for 256 links.
+        """
+        pool = await self._gathering.pool_of(agent, events)
+        parts = _parts(derived_id("episode", agent, pool, session_id), _told(events))
+        there = await self._log.latest_many([part.id for part in parts], {part.id: pool for part in parts})
+        told = 0
+        for part in parts:
+            record = there.get(part.id)
+            if record is not None and part.is_told_by(record.entry.memory):
+                continue
+            pressed: Compressed = await self._thinking.run(compress, part.events, _PART_TOKENS)
+            memory = self._memory(agent, part.id, pool, part.events)
+            texts, _ = self._guard.inspect(agent, {"content": pressed.text or part.events[0].content})
+            links = tuple(Link(rel="derived_from", target=event.id) for event in part.events)
+            await self._keep(replace(memory, content=texts["content"], links=links), priority=priority)
+            told += 1
+        return told
 
     def _fields(self, agent: str, draft: EpisodeDraft, sources: Sequence[str], stated: Sequence[str]) -> dict[str, Any]:
         texts, _ = self._guard.inspect(agent, {"content": draft.content})
         return {
             "content": texts["content"],
             "kind": "episode",
-            "data": draft.data | ({_STATED: list(stated)} if stated else {}),
+            "data": draft.data | {_EVENTS: len(draft.derived_from)} | ({_STATED: list(stated)} if stated else {}),
             "entities": draft.entities,
             "importance": draft.importance,
             "links": tuple(Link(rel="derived_from", target=source) for source in sources),
@@ -123,22 +152,6 @@ class Episodes:
             updated_at=now,
             version=1,
         )
-
-    async def _parts(
-        self, agent: str, id: str, pool: str, events: Sequence[Memory], priority: Priority
-    ) -> tuple[str, ...]:
-        """Summaries of the session's parts, each linked to its events: a memory has room for 256 links."""
-        size = max(PART, -(-len(events) // MAX_LINKS))
-        parts = []
-        for start in range(0, len(events), min(size, MAX_LINKS)):
-            part = events[start : start + min(size, MAX_LINKS)]
-            pressed: Compressed = await self._thinking.run(compress, part, _PART_TOKENS)
-            memory = self._memory(agent, derived_id("part", id, str(start)), pool, part)
-            texts, _ = self._guard.inspect(agent, {"content": pressed.text or part[0].content})
-            links = tuple(Link(rel="derived_from", target=event.id) for event in part)
-            await self._keep(replace(memory, content=texts["content"], links=links), priority=priority)
-            parts.append(memory.id)
-        return tuple(parts[:MAX_LINKS])
 
     async def _keep(self, memory: Memory, *, priority: Priority) -> Memory:
         """Append it, or a new version of it; nothing if it stands there already, or was forgotten."""
@@ -174,9 +187,38 @@ class Episodes:
         raise Unavailable(f"{memory.id} is being changed by many others just now: try again")
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A run of a long session's events, and the id of its summary."""
+
+    id: str
+    events: Sequence[Memory]
+
+    def is_told_by(self, summary: Memory) -> bool:
+        """Whether ``summary`` holds these events as they stand."""
+        held = {link.target for link in summary.links if link.rel == "derived_from"}
+        return held == {event.id for event in self.events} and summary.updated_at >= max(
+            event.updated_at for event in self.events
+        )
+
+
+def _parts(episode: str, events: Sequence[Memory]) -> list[_Part]:
+    """The parts of a session that has more events than one memory has room for links; none of any other."""
+    if len(events) <= MAX_LINKS:
+        return []
+    starts = range(0, min(len(events), PART * MAX_LINKS), PART)
+    return [_Part(derived_id("part", episode, str(start)), events[start : start + PART]) for start in starts]
+
+
+def _told(events: Sequence[Memory]) -> list[Memory]:
+    return [event for event in events if event.kind != "episode"]
+
+
 _RETOLD: Final = ("content", "data", "entities", "importance", "links", "labels", "occurred_at", "task_type")
 
 
+_EVENTS: Final = "events"
+"""In an episode's data: how many events it was told from."""
 _STATED: Final = "stated"
 """In an episode's data: which of its fields somebody told, so that another telling does not guess them."""
 

@@ -15,7 +15,8 @@ from ..index.analysis import folded
 from ..window.selection import in_order
 from .reflector import Material
 
-MOST_EVENTS: Final = 20_000
+MOST_EVENTS: Final = 51_200
+"""Of a session, the newest: as many as an episode can be linked to by way of the summaries of its parts."""
 MOST_EPISODES: Final = 200
 MOST_KNOWLEDGE: Final = 500
 _UNSEEN: Final[frozenset[Status]] = frozenset({"archived", "quarantined", "purged"})

@@ -65,15 +65,14 @@ def lessons(events: Sequence[Memory]) -> list[Lesson]:
     tongue = language_of([event.content for event in events if event.kind != "tool_call"] or [""])
     found = [*_failures(events, tongue), *_corrections(events, tongue), *_advice(events), *_conditions(events)]
     rank: dict[Reason, int] = {"remedy": 0, "correction": 1, "advice": 2, "failure": 3, "condition": 4}
-    chosen: list[Lesson] = []
+    chosen: dict[str, Lesson] = {}
     for lesson in sorted(found, key=lambda lesson: rank[lesson.reason]):
-        if not any(_covers(other, lesson) for other in chosen):
-            chosen.append(lesson)
-    return chosen[:MOST]
-
-
-def _covers(other: Lesson, lesson: Lesson) -> bool:
-    return squeezed(lesson.content) in squeezed(other.content) or squeezed(other.content) == squeezed(lesson.content)
+        plain = squeezed(lesson.content)
+        if not any(plain in other for other in chosen):
+            chosen[plain] = lesson
+        if len(chosen) == MOST:
+            break
+    return list(chosen.values())
 
 
 def _failures(events: Sequence[Memory], tongue: str) -> list[Lesson]:

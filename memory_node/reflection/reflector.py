@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from ...bus.jobs import Job
 from ...schemas import Memory
 from ...schemas.reflection import ReflectOperation
+
+MOST_OPERATIONS: Final = 64
+"""…of one job; what a reflector asks for beyond is refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from .entities import salient_entities
 from .keeping import conditions, squeezed
 from .lessons import lessons
 from .patterns import Pattern, find_patterns
-from .reflector import Material
+from .reflector import MOST_OPERATIONS, Material
 from .sentences import shortened
 from .thinking import Thinking
 
@@ -44,10 +44,21 @@ def operations(
 ) -> list[ReflectOperation]:
     """What rules draw from a session's events and a pool's episodes, beside what is known already."""
     told = [event for event in events if event.kind in EVENT_KINDS]
-    found: list[ReflectOperation] = [*_wishes(told, knowledge), *_lessons(told, knowledge)]
+    learned = list(_lessons(told, knowledge))
+    found = [*_most_important(list(_wishes(told, knowledge)), MOST_OPERATIONS - len(learned)), *learned]
     if not events or focus:
         found += _patterns(episodes, knowledge)
     return found
+
+
+def _most_important(wishes: list[ReflectOperation], most: int) -> list[ReflectOperation]:
+    """At most so many of ``wishes``, in the order in which they were said: the others stay in the episode alone."""
+    best = sorted(range(len(wishes)), key=lambda i: (-_importance(wishes[i]), -i))[:most]
+    return [wishes[i] for i in sorted(best)]
+
+
+def _importance(operation: ReflectOperation) -> float:
+    return operation.importance if isinstance(operation, StoreOperation) else 1.0
 
 
 def _lessons(events: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[ReflectOperation]:

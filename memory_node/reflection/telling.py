@@ -7,14 +7,14 @@ size that a memory may have.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ...schemas import Memory
 from ...schemas.words import EVENT_KINDS
 from . import cues
-from .causes import CausalGraph, causal_graph
+from .causes import CausalGraph, causal_graph, turn_problems
 from .entities import salient_entities
 from .keeping import conditions, details, kept, squeezed
 from .lessons import Lesson, lessons
@@ -26,6 +26,7 @@ MAX_CHARACTERS: Final = 16_000
 MAX_STEPS: Final = 40
 MAX_DECISIONS: Final = 12
 MAX_ENTITIES: Final = 24
+MAX_PROBLEMS: Final = 12
 
 _WORDS: Final = {
     "en": {
@@ -44,9 +45,10 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDraft:
-    """An episode to be stored: ``data`` has the contract's fields, ``derived_from`` the ids of its events.
+    """An episode to be stored: ``derived_from`` are the ids of its events.
 
-    ``missing`` are details of very long sessions that did not fit; the events hold them.
+    ``data`` has the contract's fields, and ``problems`` where turns or causes do not fit together.
+    ``whole`` unless details of a very long session did not fit; the events hold them.
     """
 
     content: str
@@ -56,7 +58,7 @@ class EpisodeDraft:
     derived_from: tuple[str, ...]
     lessons: tuple[Lesson, ...]
     graph: CausalGraph
-    missing: tuple[str, ...] = ()
+    whole: bool = True
 
 
 def tell(
@@ -87,7 +89,9 @@ def tell(
         "user_feedback": told_feedback if told_feedback is not None else user_feedback(events),
         "lessons": [lesson.content for lesson in learned],
     }
-    content, missing = _content(events, data, known, most)
+    if problems := (*turn_problems(events), *graph.problems):
+        data["problems"] = list(problems[:MAX_PROBLEMS])
+    content, whole = _content(events, data, known, most)
     return EpisodeDraft(
         content,
         data,
@@ -96,7 +100,7 @@ def tell(
         tuple(event.id for event in events),
         tuple(learned),
         graph,
-        missing,
+        whole,
     )
 
 
@@ -180,9 +184,7 @@ def _importance(events: Sequence[Memory], data: dict[str, Any]) -> float:
     return round(min(0.95, max(0.1, value)), 3)
 
 
-def _content(
-    events: Sequence[Memory], data: dict[str, Any], known: tuple[str, ...], most: int
-) -> tuple[str, tuple[str, ...]]:
+def _content(events: Sequence[Memory], data: dict[str, Any], known: tuple[str, ...], most: int) -> tuple[str, bool]:
     words = _WORDS[
         language_of(
             [event.content for event in events if event.kind in ("user_input", "final_answer")] or [events[0].content]
@@ -190,7 +192,6 @@ def _content(
     ]
     said = [event for event in events if event.kind == "user_input"]
     answers = [event for event in events if event.kind == "final_answer"]
-    required = _required(events, known)
     lines = [f"{words['task']}{words['colon']}{data['task']}"]
     stated = [sentence for event in said for sentence in conditions(event.content)]
     budget = int(most * 0.7)
@@ -202,7 +203,7 @@ def _content(
         ending.append(f"{words['feedback']}{words['colon']}{shortened(data['user_feedback'], 300)}")
     ending += _line(words, "lessons", data["lessons"], int(most * 0.12))
     text = "\n".join([*lines, *ending])
-    return _with_details(text, required, words, most)
+    return _with_details(text, _required(events, known), words, most)
 
 
 def _line(words: dict[str, str], name: str, pieces: Sequence[str], most: int) -> list[str]:
@@ -226,37 +227,39 @@ def _line(words: dict[str, str], name: str, pieces: Sequence[str], most: int) ->
     return [f"{words[name]}{words['colon']}{words['join'].join(distinct)}"]
 
 
-def _required(events: Sequence[Memory], known: tuple[str, ...]) -> list[str]:
-    """What must be in the telling: conditions that the user stated, then details by who said them."""
+def _required(events: Sequence[Memory], known: tuple[str, ...]) -> Iterator[str]:
+    """What must be in the telling: conditions that the user stated, then details by who said them.
+
+    Worked out as far as there is room: reading the details of ten thousand events takes longer than a caller waits.
+    """
     rank = {"user_input": 0, "final_answer": 1, "agent_thought": 2, "tool_result": 3, "tool_call": 4}
-    found: dict[str, None] = {}
     ordered = sorted(events, key=lambda event: (rank.get(event.kind, 5), -event.importance))
     for event in ordered:
         if event.kind == "user_input":
-            found.update(dict.fromkeys(conditions(event.content)))
+            yield from conditions(event.content)
     for event in ordered:
         if event.kind in EVENT_KINDS:
-            found.update(dict.fromkeys(details(event.content, known)))
-    return list(found)
+            yield from details(event.content, known)
 
 
-def _with_details(text: str, required: Sequence[str], words: dict[str, str], most: int) -> tuple[str, tuple[str, ...]]:
+def _with_details(text: str, required: Iterable[str], words: dict[str, str], most: int) -> tuple[str, bool]:
+    """``text`` with what it lacks of ``required``, and whether all of that had room."""
     plain = squeezed(text)
-    missing = [detail for detail in required if squeezed(detail) not in plain]
     room = most - len(text) - 12
     added: list[str] = []
-    for detail in missing:
-        if len(detail) + 2 > room:
-            break
+    whole = True
+    for detail in required:
         if squeezed(detail) in plain:
             continue
+        if len(detail) + 2 > room:
+            whole = False
+            break
         added.append(detail)
         plain += "\n" + squeezed(detail)
         room -= len(detail) + 2
     if added:
         text += f"\n{words['details']}{words['colon']}{words['join'].join(added)}"
-    told = squeezed(text)
-    return text, tuple(detail for detail in missing if squeezed(detail) not in told)
+    return text, whole
 
 
 def lost(events: Sequence[Memory], draft: EpisodeDraft) -> list[str]:

@@ -17,13 +17,13 @@ from nats.aio.msg import Msg
 from ...bus import names
 from ...bus.dead_letters import DeadLetters
 from ...bus.jobs import Job, JobChanged, JobRecord, Jobs
-from ...schemas import AfterwitError, OperationResult, TimedOut, Unavailable, codec
+from ...schemas import AfterwitError, Memory, OperationResult, TimedOut, Unavailable, codec
 from ...schemas.reflection import FINISHED
 from ..inference import Priority
-from .applying import MOST_OPERATIONS, Applying, Task
+from .applying import Applying, Task
 from .episodes import Episodes
 from .gathering import Gathering
-from .reflector import BadOutput, Reflector
+from .reflector import MOST_OPERATIONS, BadOutput, Reflector
 from .review import MOST as MOST_REVIEWED
 from .review import Review
 
@@ -174,9 +174,10 @@ class ReflectionWorker:
     async def _planned(self, record: JobRecord) -> JobRecord:
         job = record.job
         if job.session_id and not job.dry_run:
-            events = await self._gathering.events(job.agent, job.session_id)
+            events: Sequence[Memory] = await self._gathering.events(job.agent, job.session_id)
             if not await self._episodes.is_told(job.agent, job.session_id, events):
-                await self._episodes.tell(job.agent, job.session_id, priority=Priority.BULK)
+                _, events = await self._episodes.tell(job.agent, job.session_id, priority=Priority.BULK)
+            await self._episodes.tell_parts(job.agent, job.session_id, events, priority=Priority.BULK)
         material = await self._gathering.material(job, self._clock())
         plan = await self._reflector.reflect(material)
         seen = {id: memory.seq for id, memory in material.memories.items() if memory.seq is not None}

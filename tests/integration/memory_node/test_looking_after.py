@@ -30,6 +30,7 @@ from afterwit.schemas import (
     NotFound,
     Reflect,
     Store,
+    StoreMany,
     Update,
 )
 from tests.embedders import WordEmbedder
@@ -120,6 +121,30 @@ async def test_in_a_month_the_pool_levels_off_and_loses_nothing(bus: Bus) -> Non
     for memory in archived:
         back = (await bus.ask(Update(id=memory.id, expected_version=memory.version, status="active"))).memory
         assert (back.status, back.content) == ("active", memory.content)
+
+
+async def test_a_long_session_is_told_whole_by_way_of_its_parts(bus: Bus) -> None:
+    """A memory has room for 256 links: the episode is drawn from summaries, and those from the turns."""
+    turns = range(1, 421)
+    ids: list[str] = []
+    for start in range(0, len(turns), 210):
+        items = [
+            {"content": f"Never open valve {turn}.", "kind": "user_input", "session_id": "long", "turn": turn}
+            for turn in turns[start : start + 210]
+        ]
+        stored = await bus.requester.call("alice", "store_many", StoreMany(items=tuple(items)), timeout_s=30)
+        ids += [result.memory.id for result in stored.results]
+
+    ended = await bus.ask(Reflect(session_id="long", end_session=True, wait=True))
+
+    assert ended.state == "done", ended
+    assert len(ended.operations) <= 64
+    assert {each.result for each in ended.operations} == {"applied"}
+    parts = [(await bus.ask(Get(id=link.target))).memory for link in ended.episode.links]
+    assert [link.target for part in parts for link in part.links] == ids
+    assert all(f"valve {turn}." in "".join(part.content for part in parts) for turn in turns)
+    again = await bus.ask(Reflect(session_id="long", end_session=True, wait=True))
+    assert (again.job_id, again.episode) == (ended.job_id, ended.episode)
 
 
 async def test_what_expires_is_archived_on_time(bus: Bus) -> None:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from afterwit.bus.log import Log, LogRecord
 from afterwit.memory_node.access import Access
-from afterwit.memory_node.links import DEFAULT_CAUSE_WEIGHT, cause_weight, caused_by, check_all_found, readable_records
-from afterwit.schemas import Invalid, LogEntry
+from afterwit.memory_node.links import (
+    DEFAULT_CAUSE_WEIGHT,
+    cause_weight,
+    caused_by,
+    check_all_found,
+    check_in_time,
+    readable_records,
+)
+from afterwit.schemas import Invalid, LogEntry, Store
 from tests.samples import entry
 
 
@@ -62,3 +70,18 @@ def test_an_error_names_those_that_are_missing() -> None:
     with pytest.raises(Invalid) as raised:
         check_all_found("caused_by", ["a", "b", "a"], {"b": LogRecord(entry(), 1)})
     assert raised.value.detail == {"field": "caused_by", "ids": ["a"]}
+
+
+def test_a_cause_is_no_later_turn_of_the_same_session() -> None:
+    cause = entry(session_id="s", turn=5)
+    records = {cause.memory.id: LogRecord(cause, 1)}
+
+    def effect(**fields: Any) -> Store:
+        return replace(Store(content="x", session_id="s", turn=4, caused_by=(cause.memory.id,)), **fields)
+
+    with pytest.raises(Invalid, match=r"turn 5 .* after turn 4") as raised:
+        check_in_time("alice", effect(), records)
+    assert raised.value.detail == {"field": "caused_by", "ids": [cause.memory.id]}
+    for fine in (effect(turn=5), effect(turn=6), effect(turn=None), effect(session_id="t"), effect(caused_by=())):
+        check_in_time("alice", fine, records)
+    check_in_time("bob", effect(), records)

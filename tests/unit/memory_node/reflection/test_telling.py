@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 
 import pytest
 
-from afterwit.memory_node.reflection.causes import causal_graph
+from afterwit.memory_node.reflection.causes import causal_graph, turn_problems
 from afterwit.memory_node.reflection.lessons import lessons
 from afterwit.memory_node.reflection.outcome import is_failure, outcome
 from afterwit.memory_node.reflection.telling import MAX_CHARACTERS, lost, tell
 from afterwit.schemas import Link, Memory
 from afterwit.schemas.words import Kind
-from tests.samples import memory
+from tests.samples import NOON, memory
 
 
 def _session(*turns: tuple[Kind, str]) -> list[Memory]:
@@ -58,7 +59,7 @@ def test_an_episode_tells_task_steps_outcome_and_lessons_in_the_sessions_languag
 def test_nothing_that_was_said_is_lost(events: list[Memory]) -> None:
     draft = tell(events)
     assert lost(events, draft) == []
-    assert draft.missing == ()
+    assert draft.whole
 
 
 def test_what_the_caller_knows_goes_before_what_is_read() -> None:
@@ -140,6 +141,22 @@ def test_causes_are_checked_and_missing_ones_worked_out() -> None:
     assert all(edge.inferred for edges in graph.edges.values() for edge in edges)
     assert graph.ancestors(events[3].id) == {event.id for event in events[:3]}
     assert causal_graph(ENGLISH).edges[ENGLISH[2].id][0].weight == 1.0
+
+
+def test_what_is_wrong_with_turns_and_causes_stands_in_the_episode() -> None:
+    def said(turn: int, minute: int, kind: Kind = "user_input") -> Memory:
+        return memory(f"Step {turn}.", kind=kind, turn=turn, occurred_at=NOON + timedelta(minutes=minute))
+
+    events = [said(1, 1), said(2, 2), said(2, 3), said(4, 5), said(5, 4), said(9, 9)]
+    assert turn_problems(events) == [
+        "turn 2: 2 times user_input",
+        "turn 3 is missing",
+        "turn 5: it happened before turn 4",
+        "turns 6 to 8 are missing",
+    ]
+    assert tell(events).data["problems"] == turn_problems(events)
+    assert turn_problems([said(3, 1), said(4, 1, "tool_call"), said(4, 1, "tool_call"), said(5, 2)]) == []
+    assert "problems" not in tell(ENGLISH).data
 
 
 def test_no_events_are_no_episode() -> None:
