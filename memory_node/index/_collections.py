@@ -7,8 +7,9 @@
     afterwit.<model>-<dimensions>-v1.next.…    alias: one that is being built; every node writes to it as well
     afterwit.<model>-<dimensions>-v1.c.…       a collection
 
-Aliases are switched in one step for all nodes. A node learns of a new collection by reading the aliases after each
-write (see `QdrantIndex.put`), so that a rebuild misses nothing that any node acknowledges after it was announced.
+Aliases are switched in one step for all nodes. A node learns of a new collection by reading the aliases with each
+write (see `QdrantIndex.put`). What it read before the announcement was in the log before it, where the rebuild, which
+reads the log after it, finds it: so a rebuild misses nothing that any node acknowledges.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Collections:
         return Targets(serving, announced, whole=aliases.get(f"{self.alias}.whole") == serving)
 
     async def begin(self) -> str:
-        """A new collection, announced: from when this returns, no node acknowledges a write that it does not get."""
+        """A new collection, announced: when this has returned, it gets every write that was not yet in the log."""
         await self._remove_abandoned()
         token = f"{int(time.time())}-{uuid.uuid4().hex[:8]}"
         name = f"{self.alias}.c.{token}"

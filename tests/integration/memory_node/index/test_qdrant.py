@@ -99,18 +99,16 @@ async def test_a_rebuild_misses_nothing_that_another_node_acknowledges(nodes: No
     rebuilding, other = nodes
     old = [entry(f"old {n}") for n in range(20)]
     await other.put(old)
-    written: list[LogEntry] = []
+    written: list[LogEntry] = []  # in the log: that comes before the index
     stop = asyncio.Event()
 
     async def write() -> None:
         while not stop.is_set():
-            made = entry(f"new {len(written)}")
-            await other.put([made])
-            written.append(made)
+            written.append(entry(f"new {len(written)}"))
+            await other.put(written[-1:])
 
     async def source() -> AsyncIterator[Sequence[LogEntry]]:
-        known = [*old, *written]  # what the log holds when reading begins: all that was acknowledged before
-        yield known
+        yield [*old, *written]  # what the log holds when reading begins
         target = len(written) + 5
         await wait_until(lambda: len(written) >= target, description="the other node goes on writing")
 
