@@ -114,6 +114,7 @@ async def callout(bus: Bus, agents: Agents, pools: PoolRegistry, system: Client)
 @pytest_asyncio.fixture
 async def connect_agent(bus: Bus, callout: AuthCallout) -> AsyncIterator[Connecting]:
     """Connects with a token as the contract tells services to."""
+    everyone: list[Agent] = []
     async with AsyncExitStack() as stack:
 
         async def connect_with(token: str, agent: str) -> Agent:
@@ -136,11 +137,14 @@ async def connect_agent(bus: Bus, callout: AuthCallout) -> AsyncIterator[Connect
                 connect_timeout=10,
             )
             stack.push_async_callback(_close, connected.nc)
+            everyone.append(connected)
             return connected
 
         yield connect_with
-    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-        gc.collect()  # nats-py 2.16 forgets the sockets of attempts to reconnect that were refused
+        came_back = any(each.reconnects or each.nc._reconnection_task for each in everyone)
+    if came_back:
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+            gc.collect()  # nats-py 2.16 forgets the sockets of attempts to reconnect that were refused
 
 
 async def _close(nc: Client) -> None:
