@@ -130,7 +130,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         retrieving = Retrieving(
             access=access,
             models=Models(embeddings, await reranker_of(stack, settings)),
-            finding=Finding(index, log),
+            finding=Finding(index, log, calibration),
             usage=UsageLog(nc, js, usefulness),
             waiter=SeqWaiter(log, index, visibility),
             clock=clock,

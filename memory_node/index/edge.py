@@ -20,6 +20,8 @@ from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from qdrant_edge import CountRequest, EdgeShard, FacetRequest, ScrollRequest, UpdateOperation
 
 from ...schemas import LogEntry, Memory, Unavailable
@@ -144,6 +146,10 @@ class EdgeIndex:
         """See `Index.seqs`."""
         return await self._read(_seqs, ids)
 
+    async def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See `Index.vectors`."""
+        return await self._read(_vectors, ids)
+
     async def without_vector(self, limit: int) -> list[str]:
         """See `Index.without_vector`."""
         return await self._read(_without_vector, limit)
@@ -246,6 +252,11 @@ def _find(shard: EdgeShard, filter: IndexFilter, limit: int) -> list[Memory]:
 def _facet(shard: EdgeShard, field: str, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:
     request = FacetRequest(field, limit=limit, exact=True, filter=edge_filter(conditions(filter)))
     return [(str(hit.value), hit.count) for hit in shard.facet(request).hits]
+
+
+def _vectors(shard: EdgeShard, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    records: list[Any] = shard.retrieve(list(ids), False, [DENSE])
+    return {str(r.id): np.asarray(r.vector[DENSE], dtype=np.float32) for r in records if r.vector and DENSE in r.vector}
 
 
 def _without_vector(shard: EdgeShard, limit: int) -> list[str]:

@@ -149,6 +149,10 @@ class Index(Protocol):
         """The log sequence of the version that is findable, for those ids that are known (purged ones too)."""
         ...
 
+    async def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The calibrated unit vectors of those ids that have one, ``(dimensions,)`` each."""
+        ...
+
     async def without_vector(self, limit: int) -> list[str]:
         """Ids of memories that were indexed without a vector of this index's model."""
         ...

@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
@@ -191,6 +193,22 @@ class QdrantIndex:
         """See `Index.seqs`."""
         async with self._reading():
             return await self._seqs(self._collections.alias, ids)
+
+    async def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """See `Index.vectors`."""
+        if not ids:
+            return {}
+        async with self._reading():
+            records: Sequence[Any] = await self._client.retrieve(
+                self._collections.alias,
+                list(ids),
+                with_payload=False,
+                with_vectors=[DENSE],
+                consistency=self._consistency,
+            )
+        return {
+            str(r.id): np.asarray(r.vector[DENSE], dtype=np.float32) for r in records if r.vector and DENSE in r.vector
+        }
 
     async def without_vector(self, limit: int) -> list[str]:
         """See `Index.without_vector`."""

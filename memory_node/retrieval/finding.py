@@ -9,7 +9,7 @@ from typing import Final
 
 from ...bus.log import Log
 from ...schemas import Unavailable
-from ..index import Hit, Index, IndexQuery, search_entries
+from ..index import Calibration, Hit, Index, IndexQuery, search_entries
 from .hops import Reached, hopped
 
 logger = logging.getLogger(__name__)
@@ -21,8 +21,9 @@ _WITHOUT_INDEX: Final = 2000
 class Finding:
     """Asks the index, and does without where it has to (design §9, G7)."""
 
-    def __init__(self, index: Index, log: Log) -> None:
+    def __init__(self, index: Index, log: Log, calibration: Calibration) -> None:
         self._index = index
+        self._calibration = calibration
         self._log = log
 
     async def candidates(self, query: IndexQuery, degraded: list[str]) -> list[Hit]:
@@ -45,7 +46,7 @@ class Finding:
     ) -> tuple[Sequence[Hit], Mapping[str, Reached]]:
         """As `hops.hopped`; without the index there are no hops, and ``degraded`` says so."""
         try:
-            return await hopped(self._index, query, hits, scores, hops)
+            return await hopped(self._index, self._calibration, query, hits, scores, hops)
         except Unavailable as e:
             logger.warning("retrieval without hops: %s", e)
         degraded.append("hops")

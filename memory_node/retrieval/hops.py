@@ -16,7 +16,9 @@ from typing import Final
 
 from ...schemas import Memory
 from ...schemas.words import Rel
-from ..index import Hit, Index, IndexFilter, IndexQuery, Near, bare, folded
+from ..index import Calibration, Hit, Index, IndexFilter, IndexQuery, Near, bare, folded
+from .naming import names_of
+from .senses import Meaning, meant_by
 
 SOURCES: Final = 8
 """A hop leads on from so many memories: the best hits, then the best of what the hop before has reached."""
@@ -25,7 +27,6 @@ FAN_OUT: Final = 64
 NAMES: Final = 16
 """Names that one hop follows at most, the rarest first."""
 _NAMES_COUNTED: Final = 256
-_LONGEST_NAME: Final = 80
 
 DECAY: Final = 0.7
 BY_NAME: Final = 0.6
@@ -66,7 +67,12 @@ class Reached:
 
 
 async def hopped(
-    index: Index, query: IndexQuery, hits: Sequence[Hit], scores: Mapping[str, float], hops: int
+    index: Index,
+    calibration: Calibration,
+    query: IndexQuery,
+    hits: Sequence[Hit],
+    scores: Mapping[str, float],
+    hops: int,
 ) -> tuple[list[Hit], dict[str, Reached]]:
     """``hits`` with what ``hops`` steps from the best of them bring, and how memories were reached, by id.
 
@@ -83,8 +89,11 @@ async def hopped(
         names = await _rarest_names(index, query.filter, sources)
         for hit in await index.search(_among_neighbours(query, sources, names)):
             known.setdefault(hit.id, hit)
+        memories = [hit.memory for hit in known.values()]
+        forms = {key: name.form for key, name in names.items()}
+        meanings = await meant_by(index, calibration, memories, forms)
         ahead: dict[str, Reached] = {}
-        for target, reach in _steps(frontier, sources, [hit.memory for hit in known.values()], names):
+        for target, reach in _steps(frontier, sources, memories, names, meanings):
             stronger = max((ahead.get(target), reached.get(target)), key=_strength)
             if reach.strength > _strength(stronger):
                 ahead[target] = reach
@@ -101,14 +110,6 @@ class _Name:
 
     form: str
     weight: float
-
-
-def names_of(memory: Memory) -> dict[str, str]:
-    """What ``memory`` names, its entities and what its fact is about: as it is compared, and as it is written."""
-    forms = list(memory.entities)
-    if memory.fact is not None:
-        forms += [memory.fact.subject, memory.fact.object]
-    return {key: form for form in forms if len(form) <= _LONGEST_NAME and (key := bare(form))}
 
 
 async def _rarest_names(index: Index, where: IndexFilter, sources: Sequence[Memory]) -> dict[str, _Name]:
@@ -151,18 +152,21 @@ def _among_neighbours(query: IndexQuery, sources: Sequence[Memory], names: Mappi
 
 
 def _steps(
-    frontier: Mapping[str, Reached], sources: Sequence[Memory], targets: Sequence[Memory], names: Mapping[str, _Name]
+    frontier: Mapping[str, Reached],
+    sources: Sequence[Memory],
+    targets: Sequence[Memory],
+    names: Mapping[str, _Name],
+    meanings: Mapping[str, frozenset[Meaning]],
 ) -> Iterator[tuple[str, Reached]]:
     """Every step from the frontier to one of ``targets``."""
-    named = [(target, names_of(target).keys() & names.keys()) for target in targets]
     for source in sources:
         so_far = frontier[source.id]
         behind = {source.id, *(step.source for step in so_far.path)}
-        own = names_of(source).keys()
-        for target, its_names in named:
+        for target in targets:
             if target.id in behind:
                 continue
-            step = max(_between(source, target, [names[key] for key in its_names & own]), key=_weight, default=None)
+            shared = [names[meaning.name] for meaning in meanings[source.id] & meanings[target.id]]
+            step = max(_between(source, target, shared), key=_weight, default=None)
             if step is not None:
                 yield target.id, Reached(so_far.score, so_far.weight * DECAY * step.weight, (*so_far.path, step))
 

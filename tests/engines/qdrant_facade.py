@@ -251,7 +251,7 @@ def _facet(shard: edge.EdgeShard, key: str, limit: int, exact: bool, filter: Any
 
 
 def _records(records: list[Any]) -> list[dict[str, Any]]:
-    return [{"id": record.id, "payload": record.payload} for record in records]
+    return [{"id": record.id, "payload": record.payload, "vector": record.vector or None} for record in records]
 
 
 def _vector(vector: Any) -> Any:

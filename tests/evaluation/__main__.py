@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.engines.system import afterwit_up
-from tests.evaluation import locomo, reflection, retrieval
+from tests.evaluation import locomo, namesakes, reflection, retrieval
 from tests.evaluation.bus import ingest_conversation, rankings
 from tests.evaluation.locomo import Conversation
 from tests.evaluation.measures import scores
@@ -34,6 +34,7 @@ def main() -> int:
     if options.product and status != 2:
         corpus = locomo.load(LOCOMO)
         asyncio.run(_product(console, [corpus[id] for id in options.conversations]))
+    namesakes.evaluate(console, options.keep)
     return max(status, reflection.evaluate(console))
 
 

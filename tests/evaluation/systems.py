@@ -64,7 +64,7 @@ async def hopped(corpus: Corpus, index: EdgeIndex, vectors: Vectors, hits: Seque
     for query, asked, direct in zip(queries_of(corpus, vectors), corpus.questions, hits, strict=True):
         question = Question.of(asked.text, asked.now, asked.time_zone)
         scores = {each.memory.id: each.score for each in score(direct, question, profile)}
-        found, reached = await hops.hopped(index, query, direct, scores, 2)
+        found, reached = await hops.hopped(index, index.calibration, query, direct, scores, 2)
         scored = score(found, question, profile, reached=reached)
         answers.append(Answer([corpus.labels[each.memory.id] for each in scored], has_answer(scored, question)))
     return answers

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from afterwit.memory_node.index import Calibration, EdgeIndex, Index, IndexFilter, IndexQuery, Near, embedding
@@ -149,6 +150,17 @@ async def test_ids_are_a_filter(index: Index, entry: EntryMaker) -> None:
     await index.put(entries)
     (found,) = await index.find(IndexFilter(pools=None, ids=(entries[1].memory.id,)), 10)
     assert found.content == "note 1"
+
+
+async def test_vectors_are_given_of_those_that_have_one(index: Index, entry: EntryMaker) -> None:
+    with_one, without = entry("the fox sleeps"), entry("the owl hunts", embedded=False)
+    await index.put([with_one, without])
+    (hit,) = [hit for hit in await index.search(asked("fox")) if hit.id == with_one.memory.id]
+    vectors = await index.vectors([with_one.memory.id, without.memory.id, NOBODY])
+    assert vectors.keys() == {with_one.memory.id}
+    assert float(np.linalg.norm(vectors[with_one.memory.id])) == pytest.approx(1, abs=1e-3)
+    assert hit.cosine is not None
+    assert await index.vectors([]) == {}
 
 
 async def test_find_gives_the_newest_first(index: Index, entry: EntryMaker) -> None:
