@@ -1,4 +1,4 @@
-"""Three real nats-servers on the loopback interface that hold every stream three times.
+"""Three real nats-servers on this machine that hold every stream three times.
 
 ::
 
@@ -15,6 +15,8 @@ auth callout of `afterwit up`, so that the whole product runs on them::
 
     credentials = make_credentials(directory)               # directory/{node,gateway,admin,callout,sys}.json
     with NatsCluster(tmp_path / "cluster", credentials=credentials) as cluster: ...
+
+With a ``network`` each server hangs on a cable of its own (``cluster.cables``), else all are on the loopback interface.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import Final
 
 from afterwit.deploy.engines.nats import NatsCredentials, nats_config
 
+from .cables import Cable, Network
 from .nats_server import NatsServer
 from .ports import free_port
 
@@ -39,8 +42,8 @@ _POLL_S: Final = 0.05
 class ClusterServer(NatsServer):
     """One server of a cluster."""
 
-    def __init__(self, directory: Path, cluster: NatsCluster) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, cluster: NatsCluster, cable: Cable | None) -> None:
+        super().__init__(directory, cable=cable)
         self._cluster = cluster
         self.route_port = free_port()
         self.monitor_port = free_port()
@@ -49,34 +52,39 @@ class ClusterServer(NatsServer):
     def healthy(self) -> bool:
         """Whether it says that it is well: connected to the others, its streams caught up."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.monitor_port}/healthz", timeout=2.0) as answer:
+            with urllib.request.urlopen(f"http://{self.host}:{self.monitor_port}/healthz", timeout=2.0) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
 
     def config(self) -> str:
         """As of a single server, and how it finds the others."""
-        routes = ", ".join(f'"nats://127.0.0.1:{server.route_port}"' for server in self._cluster.servers)
+        routes = ", ".join(f'"nats://{server.host}:{server.route_port}"' for server in self._cluster.servers)
         clustered = (
             f'server_name: "{self.directory.name}"\n'
-            f'http: "127.0.0.1:{self.monitor_port}"\n'
-            f'cluster {{ name: "tests", listen: "127.0.0.1:{self.route_port}", routes: [{routes}] }}\n'
+            f'http: "{self.host}:{self.monitor_port}"\n'
+            f'cluster {{ name: "tests", listen: "{self.host}:{self.route_port}", routes: [{routes}] }}\n'
         )
         credentials = self._cluster.credentials
         if credentials is None:
             return super().config() + clustered
         store, log_file = self.directory / "jetstream", self.directory / "nats.log"
-        accounts = nats_config(host="127.0.0.1", port=self.port, store_dir=store, credentials=credentials)
+        accounts = nats_config(host=self.host, port=self.port, store_dir=store, credentials=credentials)
         return f'{accounts}log_file: "{log_file}"\n{clustered}'
 
 
 class NatsCluster:
     """See the module. ``servers`` may be stopped, killed and started one by one."""
 
-    def __init__(self, directory: Path, *, credentials: NatsCredentials | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, credentials: NatsCredentials | None = None, network: Network | None = None
+    ) -> None:
         self.credentials = credentials
+        self.cables = [network.lay() if network else None for _ in range(SIZE)]
         self.servers: list[ClusterServer] = []
-        self.servers += (ClusterServer(directory / f"n{number}", self) for number in range(1, SIZE + 1))
+        self.servers += (
+            ClusterServer(directory / f"n{number}", self, cable) for number, cable in enumerate(self.cables, 1)
+        )
         self._stack = ExitStack()
 
     @property

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from .cables import Cable
 from .ports import free_port
 
 EXECUTABLE = Path(sys.prefix) / "bin" / "nats-server"
@@ -19,22 +20,25 @@ _READY_TIMEOUT_S = 30.0
 class NatsServer:
     """A server that can be stopped, killed and started again on the same port and data.
 
-    Use as a context manager. ``extra`` is appended to the configuration, for accounts and the like.
+    Use as a context manager. ``extra`` is appended to the configuration, for accounts and the like. With a ``cable`` it
+    runs at the far end of that.
 
     Raises:
         RuntimeError: it did not come up; the text holds the end of its log.
     """
 
-    def __init__(self, directory: Path, *, extra: str = "") -> None:
+    def __init__(self, directory: Path, *, extra: str = "", cable: Cable | None = None) -> None:
         self.directory = directory
+        self.host = cable.address if cable else "127.0.0.1"
         self.port = free_port()
         self._extra = extra
+        self._command: tuple[str | Path, ...] = (*(cable.command if cable else ()), EXECUTABLE)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Where clients connect."""
-        return f"nats://127.0.0.1:{self.port}"
+        return f"nats://{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -51,7 +55,7 @@ class NatsServer:
     def config(self) -> str:
         """What it is started with."""
         return (
-            f'listen: "127.0.0.1:{self.port}"\n'
+            f'listen: "{self.host}:{self.port}"\n'
             f'log_file: "{self.directory / "nats.log"}"\n'
             f'jetstream {{ store_dir: "{self.directory / "jetstream"}" }}\n'
             f"{self._extra}\n"
@@ -64,7 +68,10 @@ class NatsServer:
         config = self.directory / "nats.conf"
         config.write_text(self.config())
         self._process = subprocess.Popen(
-            [EXECUTABLE, "-c", config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*self._command, "-c", config],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while not self._answers():
@@ -97,7 +104,7 @@ class NatsServer:
 
     def _answers(self) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1.0) as probe:
+            with socket.create_connection((self.host, self.port), timeout=1.0) as probe:
                 return probe.recv(4) == b"INFO" and "Server is ready" in self.log
         except OSError:
             return False
