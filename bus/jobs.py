@@ -63,6 +63,13 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class PoolReview(msgspec.Struct, frozen=True, kw_only=True):
+    """What the last review of a pool found: how many pieces of knowledge say what another one says, and stay."""
+
+    at: datetime
+    duplicates: int
+
+
 class JobChanged(Exception):
     """Somebody else changed the job's record: read it again."""
 
@@ -119,6 +126,24 @@ class Jobs:
         if found is None or found[0] != record:
             raise JobChanged(record.job.id)
         return found[1]
+
+    async def keep_review(self, pool: str, review: PoolReview) -> None:
+        """Remember what a review of ``pool`` found, unless a later one has been kept."""
+        key = names.review_key(pool)
+        for _ in range(_ATTEMPTS):
+            entry = await self._bucket.get(key)
+            if entry is not None and entry.value is not None and codec.decode(entry.value, PoolReview).at > review.at:
+                return
+            try:
+                await self._bucket.put(key, codec.encode(review), expected=entry.revision if entry else 0)
+            except LostRaceError:
+                continue
+            return
+
+    async def review_of(self, pool: str) -> PoolReview | None:
+        """What the last review of ``pool`` found, if it was within a week."""
+        entry = await self._bucket.get(names.review_key(pool))
+        return None if entry is None or entry.value is None else codec.decode(entry.value, PoolReview)
 
     async def cancel(self, id: str, now: datetime) -> JobRecord | None:
         """Stop a job that is not finished: what it has done by then stays. Answers its record."""

@@ -235,6 +235,16 @@ def parse_pool_key(key: str) -> str:
     return f"{kind}/{name}"
 
 
+def settings_key(pool: str) -> str:
+    """The key of how a pool is kept, in the pools bucket."""
+    return ".".join(("settings", *_pool(pool)))
+
+
+def review_key(pool: str) -> str:
+    """The key of what the last review of a pool found, in the bucket of jobs' records."""
+    return ".".join(("review", *_pool(pool)))
+
+
 def grant_key(pool: str, agent: str) -> str:
     """The key of one grant in the pools bucket."""
     return ".".join(("grant", *_pool(pool), _token(agent)))

@@ -17,10 +17,11 @@ from ..bus.identity import Agents, PoolRegistry
 from ..bus.jobs import Jobs
 from ..bus.log import Log
 from ..bus.rpc import Handler
+from ..schemas import Retention
 from .access import Access
 from .contradicting import Contradicting
 from .guard import Guard
-from .index import Index
+from .index import Calibration, Index
 from .operations.reflecting import Reflecting
 from .reflection.applying import Applying
 from .reflection.episodes import Episodes
@@ -48,6 +49,8 @@ class Surroundings:
     index: Index
     write_path: WritePath
     contradicting: Contradicting
+    calibration: Calibration
+    jobs: Jobs
     dead: DeadLetters
     thinking: Thinking
     reflector: Reflector
@@ -62,12 +65,11 @@ class LookingBack:
     handlers: Mapping[str, Handler]
     loops: Mapping[str, Callable[..., Coroutine[None, None, None]]]
     triggers: Triggers
-    jobs: Jobs
 
 
 def looking_back(settings: NodeSettings, around: Surroundings) -> LookingBack:
     """Everything of a node that looks back; nothing runs yet."""
-    jobs = Jobs(around.nc, replicas=settings.jetstream_replicas)
+    jobs = around.jobs
     gathering = Gathering(access=around.access, index=around.index)
     episodes = Episodes(
         gathering=gathering,
@@ -100,7 +102,14 @@ def looking_back(settings: NodeSettings, around: Surroundings) -> LookingBack:
         episodes=episodes,
         reflector=around.reflector,
         applying=applying,
-        review=Review(log=around.log, usefulness=around.usefulness, settle=around.contradicting.settle),
+        review=Review(
+            log=around.log,
+            calibration=around.calibration,
+            thinking=around.thinking,
+            usefulness=around.usefulness,
+            settle=around.contradicting.settle,
+            retention=functools.partial(_retention, around.registry),
+        ),
         dead=around.dead,
         clock=around.clock,
         at_once=settings.reflect_at_once,
@@ -129,4 +138,9 @@ def looking_back(settings: NodeSettings, around: Surroundings) -> LookingBack:
     }
     loops["triggers"] = functools.partial(triggers.run, everybody=Everybody(around.agents, around.registry))
     handlers: dict[str, Handler] = {"reflect": reflecting.reflect, "end_session": reflecting.end_session}
-    return LookingBack(handlers, loops, triggers, jobs)
+    return LookingBack(handlers, loops, triggers)
+
+
+async def _retention(registry: PoolRegistry, pool: str) -> Retention:
+    settings = await registry.settings_of(pool)
+    return settings.retention_days if settings else Retention()

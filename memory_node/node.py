@@ -24,6 +24,7 @@ from ..bus.dead_letters import DeadLetters
 from ..bus.erasing import Eraser
 from ..bus.identity import Agents, PoolRegistry
 from ..bus.identity.callout import serve_callout
+from ..bus.jobs import Jobs
 from ..bus.log import Log
 from ..bus.notices import Notices
 from ..bus.revocation import hear
@@ -56,6 +57,7 @@ from .operations.reading import Reading
 from .operations.retrieving import Retrieving
 from .operations.storing import Storing
 from .operations.tracing import Tracing
+from .pool_health import PoolHints, PoolsHealth
 from .quota import Quotas
 from .rebuilding import Rebuilding, batches_of
 from .reflection.thinking import Apart
@@ -127,12 +129,16 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         )
         reading = Reading(access=access, log=log)
         usefulness = await stack.enter_async_context(Usefulness(nc))
+        jobs = Jobs(nc, replicas=replicas)
+        health = PoolsHealth(index=index, jobs=jobs, clock=clock)
+        hints = PoolHints(health, clock)
         retrieving = Retrieving(
             access=access,
             models=Models(embeddings, await reranker_of(stack, settings)),
             finding=Finding(index, log, calibration),
             usage=UsageLog(nc, js, usefulness),
             waiter=SeqWaiter(log, index, visibility),
+            hints=hints.about,
             clock=clock,
         )
         pooling = Pooling(
@@ -140,6 +146,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             agents=agents,
             registry=registry,
             index=index,
+            health=health,
             lost=Revocation(nc, end_connections),
             clock=clock,
         )
@@ -162,6 +169,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             "changes": noticing.changes,
             "pools": pooling.pools,
             "pool_create": pooling.create,
+            "pool_set": pooling.set,
             "pool_grant": pooling.grant,
             "pool_revoke": pooling.revoke,
             "health": pooling.health,
@@ -188,6 +196,8 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                     clock=clock,
                     thinking=thinking,
                 ),
+                calibration=calibration,
+                jobs=jobs,
                 dead=dead,
                 thinking=thinking,
                 reflector=await reflector_of(stack, settings, thinking),
@@ -200,7 +210,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             window=window,
             index=index,
             embeddings=embeddings,
-            jobs=back.jobs if settings.reflect_on_overflow else None,
+            jobs=jobs if settings.reflect_on_overflow else None,
             clock=clock,
             budget=budget_for(settings.model_context),
         )
@@ -236,6 +246,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 max_ack_pending=INGEST_PENDING,
             ),
         )
+        await consuming(stack, "hints", hints.run)
         await consuming(stack, "filling", Filling(index, log, write_path).run)
         for name, loop in back.loops.items():
             await consuming(stack, name, loop)

@@ -17,7 +17,7 @@ from .errors import (
     Unauthenticated,
     Unavailable,
 )
-from .identity import AgentRecord, Grant, PoolRecord, TokenHash
+from .identity import AgentRecord, Grant, PoolRecord, PoolSettings, TokenHash
 from .log_entry import Embedding, LogEntry, TurnBefore
 from .memory import Evidence, Fact, Link, Memory
 from .notices import Changes, ChangesReply, Notice
@@ -32,7 +32,9 @@ from .pools import (
     PoolReply,
     PoolRevoke,
     Pools,
+    PoolSet,
     PoolsReply,
+    Retention,
 )
 from .read import (
     Context,
@@ -80,10 +82,10 @@ __all__ = [
     "Get", "GetReply", "Grant", "GuardFinding", "Health", "HealthReply", "History", "HistoryReply", "Internal",
     "Invalid", "Link", "LinkEnd", "LinkOperation", "LinkReply", "LinkRequest", "ListMemories", "ListMemoriesReply",
     "ListedVersion", "LogEntry", "Memory", "NotFound", "Notice", "Operation", "OperationResult", "PoolCreate",
-    "PoolGrant", "PoolHealth", "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke", "Pools", "PoolsReply", "Quota",
-    "Reflect", "ReflectReply", "Rejected", "Retrieve", "RetrieveReply", "RetrievedItem", "Share", "ShareReply",
-    "Signals", "Stale", "Store", "StoreMany", "StoreManyReply", "StoreOperation", "StoreReply", "StoreResult",
-    "TimeRange", "TimedOut", "TokenHash", "TooLarge", "Trace", "TraceReply", "TracedItem", "TurnBefore",
-    "Unauthenticated", "Unavailable", "Update", "UpdateOperation", "UpdateReply", "UsedItem", "VersionRecord",
-    "Where", "json_schema",
+    "PoolGrant", "PoolHealth", "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke", "PoolSet", "PoolSettings", "Pools",
+    "PoolsReply", "Quota", "Reflect", "ReflectReply", "Rejected", "Retention", "Retrieve", "RetrieveReply",
+    "RetrievedItem", "Share", "ShareReply", "Signals", "Stale", "Store", "StoreMany", "StoreManyReply",
+    "StoreOperation", "StoreReply", "StoreResult", "TimeRange", "TimedOut", "TokenHash", "TooLarge", "Trace",
+    "TraceReply", "TracedItem", "TurnBefore", "Unauthenticated", "Unavailable", "Update", "UpdateOperation",
+    "UpdateReply", "UsedItem", "VersionRecord", "Where", "json_schema",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from .pools import Retention
 from .words import AgentName, Role, Time
 
 
@@ -30,6 +31,14 @@ class PoolRecord(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     created_by: AgentName
     created_at: Time
+
+
+class PoolSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a pool, shared or private, is kept."""
+
+    retention_days: Retention
+    set_by: AgentName
+    at: Time
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):

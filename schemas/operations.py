@@ -46,6 +46,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         Operation("changes", notices.Changes, notices.ChangesReply),
         Operation("pools", pools.Pools, pools.PoolsReply),
         Operation("pool_create", pools.PoolCreate, pools.PoolReply),
+        Operation("pool_set", pools.PoolSet, pools.PoolReply),
         Operation("pool_grant", pools.PoolGrant, pools.PoolReply),
         Operation("pool_revoke", pools.PoolRevoke, pools.PoolReply),
         Operation("health", pools.Health, pools.HealthReply),

@@ -1,4 +1,4 @@
-"""Pools and who may do what in them: `pools`, `pool_create`, `pool_grant`, `pool_revoke`, `health`."""
+"""Pools and who may do what in them: `pools`, `pool_create`, `pool_set`, `pool_grant`, `pool_revoke`, `health`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,29 @@ from msgspec import Meta
 from .memory import Memory
 from .words import AgentName, PoolName, Role, Time
 
+Days = Annotated[int, Meta(ge=1, le=36_500)]
+"""Up to a hundred years."""
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """For how many days a pool's memories of a tier stay in sight after they were last touched; lessons twice as long.
+
+    Then they are archived, never purged. Without a figure a memory stays for as long as it is worth it. What is pinned
+    or disputed stays in any case.
+    """
+
+    working: Days | None = None
+    episodic: Days | None = None
+    semantic: Days | None = None
+
 
 class PoolHealth(msgspec.Struct, frozen=True, kw_only=True):
     """How a pool is doing. Shares are 0…1, over all memories that were not purged.
 
     ``candidates`` are pieces of knowledge that too little speaks for as yet; ``stale_share`` is how much of what can be
-    found happened over 90 days ago; ``reflected_at`` is when looking back last wrote something here.
+    found happened over 90 days ago; ``reflected_at`` is when looking back last wrote something here. ``duplicates``
+    are pieces of knowledge that say what another one says, and that the last review left; null if there was none within
+    a week.
     """
 
     active: int
@@ -26,6 +43,7 @@ class PoolHealth(msgspec.Struct, frozen=True, kw_only=True):
     superseded: int = 0
     stale_share: float = 0.0
     reflected_at: Time | None = None
+    duplicates: int | None = None
 
 
 class PoolInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +54,7 @@ class PoolInfo(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     counts: dict[str, int]
     health: PoolHealth
+    retention_days: Retention = Retention()
 
 
 class Pools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,6 +72,14 @@ class PoolCreate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     pool: PoolName
     description: Annotated[str, Meta(max_length=1000)] = ""
+    retention_days: Annotated[Retention | None, Meta(description="How long it is kept; left out: as needed.")] = None
+
+
+class PoolSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say how long a pool that the caller owns is kept, its private one included. Replaces what was said before."""
+
+    pool: PoolName
+    retention_days: Retention
 
 
 class PoolGrant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

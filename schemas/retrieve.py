@@ -70,13 +70,17 @@ class RetrievedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetrieveReply(msgspec.Struct, frozen=True, kw_only=True):
-    """``items`` best first. ``degraded`` names the parts that were away while it was made."""
+    """``items`` best first. ``degraded`` names the parts that were away while it was made.
+
+    ``hints`` are a word about each pool of the items that does badly; of those that do well there is none.
+    """
 
     items: tuple[RetrievedItem, ...]
     retrieval_id: str
     no_answer: bool
     degraded: tuple[str, ...] = ()
     total_candidates: int
+    hints: tuple[str, ...] = ()
 
 
 class UsedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from ...schemas import Forbidden, Grant, Invalid, NotFound, PoolRecord, Unavailable
+from ...schemas import Forbidden, Grant, Invalid, NotFound, PoolRecord, PoolSettings, Retention, Unavailable
 from ...schemas.codec import decode, encode
 from ...schemas.words import Role
 from .. import names
@@ -69,6 +69,24 @@ class PoolRegistry:
         """What is said of a shared pool. None if there is none, or if its making was cut short."""
         entry = await self._bucket.get(names.pool_key(pool))
         return None if entry is None or entry.value is None else decode(entry.value, PoolRecord)
+
+    async def settings_of(self, pool: str) -> PoolSettings | None:
+        """How a pool, shared or private, is kept; None if nobody ever said."""
+        entry = await self._bucket.get(names.settings_key(pool))
+        return None if entry is None or entry.value is None else decode(entry.value, PoolSettings)
+
+    async def set(self, pool: str, retention_days: Retention, by: str) -> None:
+        """Say how a pool is kept. Whether ``by`` may say so is the caller's to check. The last word holds."""
+        said = encode(PoolSettings(retention_days=retention_days, set_by=by, at=self._now()))
+        key = names.settings_key(pool)
+        for _ in range(_ATTEMPTS):
+            entry = await self._bucket.get(key)
+            try:
+                await self._bucket.put(key, said, expected=entry.revision if entry else 0)
+            except LostRaceError:
+                continue
+            return
+        raise Unavailable(f"how {pool} is kept is being changed by too many at once; try again")
 
     async def list(self) -> dict[str, PoolRecord]:
         """All shared pools, for operators."""

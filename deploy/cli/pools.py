@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from ..client import Target
 
 
+_retention_option = click.option(
+    "--retention",
+    type=(click.Choice(["working", "episodic", "semantic"]), click.IntRange(1, 36_500)),
+    metavar="TIER DAYS",
+    multiple=True,
+    help="Archive this tier's memories so many days after they were last touched; may be repeated.",
+)
+
+
 @click.group()
 def pool() -> None:
     """Make shared pools and say who may use them. POOL is shared/<name>."""
@@ -21,18 +30,40 @@ def pool() -> None:
 @pool.command()
 @click.argument("pool")
 @click.option("--description", default="", help="What it is for.")
+@_retention_option
 @asynchronous
 @client_options
-async def create(output: Output, target: Target, pool: str, description: str) -> None:
+async def create(
+    output: Output, target: Target, pool: str, description: str, retention: tuple[tuple[str, int], ...]
+) -> None:
     """Make POOL; you become its owner."""
     from ...schemas import PoolCreate, PoolReply
     from ...schemas.codec import convert
     from ..client import bus_client
 
-    request = convert({"pool": pool, "description": description}, PoolCreate)
+    kept = {"retention_days": dict(retention)} if retention else {}
+    request = convert({"pool": pool, "description": description, **kept}, PoolCreate)
     async with bus_client(target) as bus:
         reply = await bus.call("pool_create", request, PoolReply)
     output.result(reply, f"{reply.pool} is made; {target.agent} is its owner.")
+
+
+@pool.command("set")
+@click.argument("pool")
+@_retention_option
+@asynchronous
+@client_options
+async def set_(output: Output, target: Target, pool: str, retention: tuple[tuple[str, int], ...]) -> None:
+    """Say how long POOL is kept; without --retention as long as it is needed. POOL may be your private one."""
+    from ...schemas import PoolReply, PoolSet
+    from ...schemas.codec import convert
+    from ..client import bus_client
+
+    request = convert({"pool": pool, "retention_days": dict(retention)}, PoolSet)
+    async with bus_client(target) as bus:
+        reply = await bus.call("pool_set", request, PoolReply)
+    told = ", ".join(f"{tier} memories for {days} days" for tier, days in retention)
+    output.result(reply, f"{reply.pool} keeps {told or 'everything as long as it is needed'}.")
 
 
 @pool.command()

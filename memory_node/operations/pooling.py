@@ -1,12 +1,10 @@
-"""Pools and grants: `pools`, `pool_create`, `pool_grant`, `pool_revoke`, `health`."""
+"""Pools and grants: `pools`, `pool_create`, `pool_set`, `pool_grant`, `pool_revoke`, `health`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from ...bus.identity import Agents, PoolRegistry
 from ...bus.rpc import Caller
@@ -16,20 +14,18 @@ from ...schemas import (
     Invalid,
     PoolCreate,
     PoolGrant,
-    PoolHealth,
     PoolInfo,
     PoolReply,
     PoolRevoke,
     Pools,
+    PoolSet,
     PoolsReply,
-    TimeRange,
+    Retention,
 )
 from ...schemas.words import HIDDEN, TIERS, Role
 from ..access import Access, no_such_pool
 from ..index import Index, IndexFilter
-from ..reflection.episodes import AUTHOR as REFLECTION
-
-STALE_AFTER: Final = timedelta(days=90)
+from ..pool_health import PoolsHealth
 
 Lost = Callable[[str, str], Awaitable[None]]
 """Ends what an agent (the first) has open that lives on a pool (the second)."""
@@ -38,13 +34,14 @@ Lost = Callable[[str, str], Awaitable[None]]
 class Pooling:
     """Makes pools, lets agents in and out, and says how pools are doing."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what pools are made of, and who is told of them
         self,
         *,
         access: Access,
         agents: Agents,
         registry: PoolRegistry,
         index: Index,
+        health: PoolsHealth,
         lost: Lost,
         clock: Callable[[], datetime],
     ) -> None:
@@ -52,6 +49,7 @@ class Pooling:
         self._agents = agents
         self._registry = registry
         self._index = index
+        self._pools_health = health
         self._lost = lost
         self._clock = clock
 
@@ -65,6 +63,14 @@ class Pooling:
         """A new shared pool."""
         _check_shared(request.pool)
         await self._registry.create(request.pool, description=request.description, by=caller.agent)
+        if request.retention_days is not None:
+            await self._registry.set(request.pool, request.retention_days, by=caller.agent)
+        return PoolReply(pool=request.pool)
+
+    async def set(self, caller: Caller, request: PoolSet) -> PoolReply:
+        """Say how long a pool is kept; the next review goes by it."""
+        await self._access.require(caller.agent, request.pool, "owner")
+        await self._registry.set(request.pool, request.retention_days, by=caller.agent)
         return PoolReply(pool=request.pool)
 
     async def grant(self, caller: Caller, request: PoolGrant) -> PoolReply:
@@ -100,7 +106,7 @@ class Pooling:
         """The figures of one pool."""
         if not await self._access.may_read(caller.agent, request.pool):
             no_such_pool(request.pool)
-        health = await self._health(request.pool)
+        health = await self._pools_health.of(request.pool)
         visible = IndexFilter(pools=(request.pool,), statuses_hidden=HIDDEN, valid_at=self._clock(), clearance=())
         newest = await self._index.find(visible, request.newest) if request.newest else []
         tags = await self._index.facet("tags", visible, request.tags) if request.tags else []
@@ -114,39 +120,22 @@ class Pooling:
             superseded=health.superseded,
             stale_share=health.stale_share,
             reflected_at=health.reflected_at,
+            duplicates=health.duplicates,
             newest=tuple(newest),
             tags=tuple(tag for tag, _ in tags),
         )
 
     async def _info(self, pool: str, role: Role) -> PoolInfo:
         record = await self._registry.get(pool) if pool.startswith("shared/") else None
+        settings = await self._registry.settings_of(pool)
         by_tier = await self._index.counts_by_tier(IndexFilter(pools=(pool,), statuses_hidden=HIDDEN))
         return PoolInfo(
             pool=pool,
             role=role,
             description=record.description if record else "",
             counts={tier: by_tier.get(tier, 0) for tier in TIERS},
-            health=await self._health(pool),
-        )
-
-    async def _health(self, pool: str) -> PoolHealth:
-        everything = IndexFilter(pools=(pool,))
-        by_status = await self._index.counts_by_status(everything)
-        total = sum(by_status.values())
-        visible = IndexFilter(pools=(pool,), statuses_hidden=HIDDEN)
-        shown = sum(count for status, count in by_status.items() if status not in HIDDEN)
-        old = replace(visible, time_range=TimeRange(end=self._clock() - STALE_AFTER))
-        stale = await self._index.count(old) if shown else 0
-        told = await self._index.find(IndexFilter(pools=(pool,), author=REFLECTION), limit=1) if shown else []
-        return PoolHealth(
-            active=by_status.get("active", 0),
-            archived_share=round(by_status.get("archived", 0) / total, 4) if total else 0.0,
-            mean_confidence=await self._index.mean_confidence(visible),
-            open_conflicts=by_status.get("disputed", 0),
-            candidates=by_status.get("candidate", 0),
-            superseded=by_status.get("superseded", 0),
-            stale_share=round(stale / shown, 4) if shown else 0.0,
-            reflected_at=told[0].updated_at if told else None,
+            health=await self._pools_health.of(pool),
+            retention_days=settings.retention_days if settings else Retention(),
         )
 
 

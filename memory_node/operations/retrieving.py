@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -46,7 +46,7 @@ _AFTER_SEQ_WITHIN_S: Final = 5.0
 class Retrieving:
     """Finds memories and says why; remembers what it brought, so that feedback can follow."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is another part of the way from a question to its answer
         self,
         *,
         access: Access,
@@ -54,6 +54,7 @@ class Retrieving:
         finding: Finding,
         usage: UsageLog,
         waiter: SeqWaiter,
+        hints: Callable[[Iterable[str]], tuple[str, ...]],
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
@@ -62,6 +63,7 @@ class Retrieving:
         self._finding = finding
         self._usage = usage
         self._waiter = waiter
+        self._hints = hints
         self._clock = clock
 
     async def retrieve(self, caller: Caller, request: Retrieve) -> RetrieveReply:
@@ -122,6 +124,7 @@ class Retrieving:
             no_answer=not items,
             degraded=tuple(degraded),
             total_candidates=len(hits),
+            hints=self._hints(item.memory.pool for item in items),
         )
 
     async def feedback(self, caller: Caller, request: Feedback) -> FeedbackReply:

@@ -6,7 +6,7 @@ import math
 from datetime import datetime, timedelta
 from typing import Final
 
-from ...schemas import Memory
+from ...schemas import Memory, Retention
 from ...schemas.words import EVENT_KINDS, Kind
 from .confidence import next_step
 
@@ -24,6 +24,9 @@ HALF_LIFE_DAYS: Final[dict[Kind, float]] = {
 ARCHIVE_BELOW: Final = 0.08
 SUPERSEDED_FOR: Final = timedelta(days=90)
 """A memory that was replaced is kept in sight of `include_archived` for so long; then it is archived."""
+LESSONS_LONGER: Final = 2
+"""…than anything else of their tier lessons are kept, where a pool says how long."""
+_AS_LONG_AS_NEEDED: Final = Retention()
 
 
 def worth(memory: Memory, now: datetime, usefulness: float = 0.5) -> float:
@@ -38,8 +41,13 @@ def worth(memory: Memory, now: datetime, usefulness: float = 0.5) -> float:
     return min(1.0, start) * math.pow(0.5, days / HALF_LIFE_DAYS[memory.kind])
 
 
-def due(memory: Memory, now: datetime, usefulness: float = 0.5) -> str | None:
-    """Why ``memory`` is to be archived now, or ``None``."""
+def due(
+    memory: Memory, now: datetime, usefulness: float = 0.5, retention: Retention = _AS_LONG_AS_NEEDED
+) -> str | None:
+    """Why ``memory`` is to be archived now, or ``None``.
+
+    Where its pool has a ``retention`` for its tier, that decides how long it is kept, and not what it is worth.
+    """
     if memory.pinned or memory.status in ("archived", "purged", "quarantined", "disputed"):
         return None
     if memory.expires_at is not None and memory.expires_at <= now:
@@ -50,5 +58,10 @@ def due(memory: Memory, now: datetime, usefulness: float = 0.5) -> str | None:
     drawn = memory.author == "reflection" and memory.tier == "semantic"
     if drawn and next_step(memory.status, memory.confidence, memory.updated_at, now) == "archive":
         return "too little speaks for it, for too long"
+    days = getattr(retention, memory.tier)
+    if days is not None:
+        days *= LESSONS_LONGER if memory.kind == "lesson" else 1
+        over = now - max(memory.occurred_at, memory.updated_at) >= timedelta(days=days)
+        return f"its pool keeps it for {days} days" if over else None
     left = worth(memory, now, usefulness)
     return f"nobody needed it: its worth fell to {left:.2f}" if left < ARCHIVE_BELOW else None

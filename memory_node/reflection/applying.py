@@ -106,7 +106,7 @@ class Applying:
             case UpdateOperation():
                 return await self._update(task, number, operation, evidence)
             case ForgetOperation():
-                return await self._forget(task, number, operation)
+                return await self._forget(task, number, operation, evidence)
             case LinkOperation():
                 return await self._link(task, number, operation)
 
@@ -192,10 +192,12 @@ class Applying:
             raise Skipped("it is so already")
         return await self._changed(task, number, record, memory, change, operation.because)
 
-    async def _forget(self, task: Task, number: int, operation: ForgetOperation) -> str:
+    async def _forget(self, task: Task, number: int, operation: ForgetOperation, evidence: dict[str, LogRecord]) -> str:
         record = await self._target(task, number, operation.id)
         if record is None:
             return operation.id
+        if any(found.seq != task.seen[id] for id, found in evidence.items()):
+            raise Skipped("what speaks against it was changed meanwhile")
         memory = record.entry.memory
         if memory.pinned or memory.status == "disputed":
             raise Refused("what is pinned or disputed is not forgotten by reflection")
@@ -342,6 +344,9 @@ class Applying:
             return old + [each.trust for each in more]
 
         confidence = weighted_confidence(trusts(_EVIDENCE_RELS, pro), trusts(("contradicts",), contra))
+        if not contra:  # what somebody is surer of than the rule would be does not suffer by being confirmed
+            confidence = max(confidence, memory.confidence)
+        drawn = operation.content is not None
         status: Status = memory.status
         match next_step(memory.status, confidence, None, self._clock(), pinned=memory.pinned):
             case "promote":
@@ -356,7 +361,7 @@ class Applying:
             evidence=counts,
             confidence=confidence,
             status=status,
-            trust=min((memory.trust, *(each.trust for each in (*pro, *contra)))),
+            trust=min((memory.trust, *(each.trust for each in (*pro, *contra)))) if drawn else memory.trust,
             labels=labels_of([memory, *pro, *contra]),
         )
 

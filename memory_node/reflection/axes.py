@@ -103,6 +103,8 @@ days: (?:public\s)?holidays? | 节假日 假期
 daypart: mornings? before\snoon | 早上 上午 清晨
 daypart: afternoons? after\slunch | 下午 午后
 daypart: evenings? nights? at\snight after\sdinner | 晚上 夜里 晚间
+shift: (?:day¦early)\sshifts? | 白班 日班 早班
+shift: (?:night¦late)\sshifts? | 夜班 晚班
 trip: business\strips? for\swork for\sbusiness | 出差 公务 商务
 trip: private(?:ly)? holidays? leisure family\strips? vacations? | 私人 度假 旅游
 age: child\w* kids? under\s(?:six¦ten¦twelve¦\d+) | 儿童 小孩 孩子

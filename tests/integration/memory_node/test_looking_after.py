@@ -25,10 +25,14 @@ from afterwit.memory_node.settings import NodeSettings
 from afterwit.schemas import (
     Get,
     Health,
+    History,
     ListMemories,
     Memory,
     NotFound,
+    Pools,
+    PoolSet,
     Reflect,
+    Retention,
     Store,
     StoreMany,
     Update,
@@ -158,6 +162,55 @@ async def test_what_expires_is_archived_on_time(bus: Bus) -> None:
     await bus.looked_after()
 
     assert (await bus.ask(Get(id=memory.id))).memory.status == "archived"
+
+
+async def test_duplicates_are_merged_with_their_evidence_and_can_be_brought_back(bus: Bus) -> None:
+    """The reason stands in the history of both; and what somebody brought back is not taken away again."""
+    said = ("The night shift ends at 6:00 in the mill.", "In the mill the night shift ends at 6:00.")
+    fields = {"kind": "fact", "tier": "semantic", "confidence": 0.9}
+    first, again = [
+        (await bus.ask(msgspec.convert({"content": content, "session_id": f"s{n}", **fields}, Store))).memory
+        for n, content in enumerate(said)
+    ]
+    other = (await bus.ask(Store(content="The day shift ends at 14:00 in the mill.", kind="fact"))).memory
+    planned = await bus.ask(Reflect(pool="agent/alice", dry_run=True, wait=True))
+    assert {each.result for each in planned.operations} == {"planned"}
+
+    done = await bus.ask(Reflect(pool="agent/alice", wait=True))
+
+    assert done.state == "done", done
+    gone = (await bus.ask(Get(id=again.id))).memory
+    stays = (await bus.ask(Get(id=first.id))).memory
+    assert (gone.status, stays.status) == ("archived", "active")
+    assert again.id in {link.target for link in stays.links}
+    assert (stays.evidence.supporting, stays.confidence, stays.trust) == (1, 0.9, first.trust)
+    assert (await bus.ask(Get(id=other.id))).memory.status == "active"
+    why = (await bus.ask(History(id=again.id))).versions[-1]
+    assert why.actor == "reflection"
+    assert first.id in why.reason
+    assert (await bus.ask(Health(pool="agent/alice"))).duplicates == 0
+
+    back = await bus.ask(Update(id=again.id, expected_version=gone.version, status="active"))
+    await bus.looked_after()
+    assert (await bus.ask(Get(id=again.id))).memory == back.memory
+    assert (await bus.ask(Health(pool="agent/alice"))).duplicates == 1
+
+
+async def test_a_pool_is_kept_as_long_as_its_owner_says(bus: Bus) -> None:
+    pools = PoolSet(pool="agent/alice", retention_days=Retention(episodic=3))
+    await bus.requester.call("alice", "pool_set", pools)
+    (info,) = (await bus.ask(Pools())).pools
+    assert info.retention_days == Retention(episodic=3)
+    event = (await bus.ask(Store(content="The lift was mended.", importance=1.0))).memory
+    fact = (await bus.ask(Store(content="The lift has four doors.", tier="semantic", kind="fact"))).memory
+    pinned = (await bus.ask(Store(content="The lift is for staff.", pinned=True))).memory
+
+    bus.clock.now = START + timedelta(days=4)
+    await bus.looked_after()
+
+    statuses = [(await bus.ask(Get(id=each.id))).memory.status for each in (event, fact, pinned)]
+    assert statuses == ["archived", "active", "active"]
+    assert "its pool keeps it for 3 days" in (await bus.ask(History(id=event.id))).versions[-1].reason
 
 
 async def test_a_job_that_comes_again_changes_nothing(bus: Bus, js: JetStreamContext) -> None:

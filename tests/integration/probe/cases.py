@@ -173,6 +173,10 @@ CASES: dict[str, Callable[[Own, Things], list[Request]]] = {
         {"pool": its.private_pool},
         {"pool": its.pool, "description": "mine"},
     ],
+    "pool_set": lambda own, its: [
+        {"pool": its.pool, "retention_days": {"episodic": 1}},
+        {"pool": its.private_pool, "retention_days": {}},
+    ],
     "pool_grant": lambda own, its: [
         {"pool": its.pool, "agent": own.agent, "role": "owner"},
         {"pool": its.private_pool, "agent": own.agent, "role": "reader"},

@@ -53,8 +53,10 @@ TRACED = {"memory": MEMORY, "depth": 2, "weight": 0.8, "via": OTHER}
 USED = {"id": ID, "effect": "helped", "note": "the fix worked"}
 EXPLAINED = {"id": ID, "score": 0.9, "signals": {"semantic": 0.8}, "why": "same words", "feedback": USED}
 HEALTH = {"active": 3, "archived_share": 0.25, "mean_confidence": 0.5, "open_conflicts": 1, "candidates": 2,
-          "superseded": 1, "stale_share": 0.5, "reflected_at": WHEN}  # fmt: skip
-POOL = {"pool": "shared/ops", "role": "owner", "description": "operations", "counts": {"semantic": 3}, "health": HEALTH}
+          "superseded": 1, "stale_share": 0.5, "reflected_at": WHEN, "duplicates": 1}  # fmt: skip
+RETENTION = {"working": 7, "episodic": 90, "semantic": None}
+POOL = {"pool": "shared/ops", "role": "owner", "description": "operations", "counts": {"semantic": 3},
+        "health": HEALTH, "retention_days": RETENTION}  # fmt: skip
 VERSION = {"version": 2, "at": WHEN, "actor": "alice", "changes": {"content": ["old", "new"]}}
 EVIDENCE: dict[str, Any] = {"evidence": [OTHER], "because": "it was said"}
 KEEP = {
@@ -127,7 +129,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     },
     "StoreOperation": KEEP,
     "UpdateOperation": CORRECT,
-    "PoolCreate": {"pool": "shared/ops", "description": "operations"},
+    "PoolCreate": {"pool": "shared/ops", "description": "operations", "retention_days": RETENTION},
     "PoolGrant": {"pool": "shared/ops", "agent": "bob", "role": "reader", "until": LATER},
     "PoolHealth": HEALTH,
     "PoolInfo": POOL,
@@ -135,13 +137,17 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "PoolReply": {"pool": "shared/ops"},
     "PoolRevoke": {"pool": "shared/ops", "agent": "bob"},
     "Pools": {},
+    "PoolSet": {"pool": "shared/ops", "retention_days": RETENTION},
+    "PoolSettings": {"retention_days": RETENTION, "set_by": "alice", "at": WHEN},
     "PoolsReply": {"pools": [POOL]},
+    "Retention": RETENTION,
     "Retrieve": {
         **WHERE, "query": "why did it fail?", "top_k": 3, "profile": "hybrid", "rerank": False, "hops": 1,
         "max_tokens": 900, "max_content_length": 200, "after_seq": 17, "now": WHEN, "time_zone": "Asia/Shanghai",
     },
     "RetrieveReply": {
         "items": [ITEM], "retrieval_id": "r-1", "no_answer": False, "degraded": ["inference"], "total_candidates": 7,
+        "hints": ["shared/ops: 3 of 20 memories are disputed"],
     },
     "RetrievedItem": ITEM,
     "Share": {"id": ID, "pool": "shared/ops"},
