@@ -21,7 +21,7 @@ from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...schemas.codec import to_plain
 from ...schemas.words import MAX_CONTENT_BYTES, MAX_DATA_BYTES
@@ -98,12 +98,25 @@ def build_app(
     app = Starlette(
         routes=routes,
         middleware=[
+            Middleware(_TrimmedHeaders),
             Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(verifier), on_error=not_decided),
             Middleware(AuthContextMiddleware),
         ],
         lifespan=lifespan,
     )
     return Application(app, tuple(managers.values()))
+
+
+class _TrimmedHeaders:
+    """Takes the optional white space off header values (RFC 9110, section 5.5), which httptools leaves at their end."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        await self._app(scope, receive, send)
 
 
 def transport_security(url: str, hosts: Iterable[str]) -> TransportSecuritySettings:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 
 import httpx2
@@ -83,6 +84,34 @@ async def test_only_known_names_of_the_gateway_are_answered(system: FakeSystem) 
             assert await status(host) == 200
         assert await status("evil.example") == 421
         assert await status(f"127.0.0.1:{port}", origin="http://evil.example") == 403
+
+
+async def test_white_space_around_a_header_is_none_of_it(system: FakeSystem) -> None:
+    body = json.dumps(
+        {
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "memory_changes", "arguments": {}, "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "0"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }},
+        }
+    )  # fmt: skip
+    async with system.gateway() as url:
+        address = url.removeprefix("http://")
+        reader, writer = await asyncio.open_connection(*address.split(":"))
+        try:
+            head = (
+                f"POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {system.tokens['alice']}\r\n"
+                f"Accept: {ACCEPT['accept']}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+                "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: \t memory_changes \t\r\n\r\n"
+            )
+            writer.write((head + body).encode())
+            said = await reader.read(2000)
+            assert b" 200 " in said.partition(b"\r\n")[0], said
+        finally:
+            writer.close()
+            await writer.wait_closed()
 
 
 async def test_health(system: FakeSystem) -> None:
