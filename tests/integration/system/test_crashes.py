@@ -138,8 +138,15 @@ async def test_with_the_gateway_killed_agents_come_back(doomed: System) -> None:
 
 
 async def test_a_handshake_session_of_a_killed_gateway_is_told_that_it_ended(doomed: System) -> None:
-    async with mcp_client(doomed, doomed.token("alice"), mode="legacy") as client:
-        await client.call_tool("memory_retrieve", {"query": "gate"})
+    """At ``/mcp-stateless`` there is none, so the same client goes on."""
+    token = doomed.token("alice")
+    async with (
+        mcp_client(doomed, token, mode="legacy") as client,
+        mcp_client(doomed, token, mode="legacy", path="/mcp-stateless") as stateless,
+    ):
+        for each in (client, stateless):
+            assert not (await each.call_tool("memory_retrieve", {"query": "gate"})).is_error
         await kill(doomed, "gateway")
         with pytest.raises(MCPError):
             await client.call_tool("memory_retrieve", {"query": "gate"})
+        assert not (await stateless.call_tool("memory_retrieve", {"query": "gate"})).is_error
