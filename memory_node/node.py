@@ -49,6 +49,7 @@ from .ingest import MOST_PARKED, IngestWorker
 from .looking_back import Surroundings, looking_back
 from .operations.changing import Changing
 from .operations.contextual import Contextual
+from .operations.describing import Describing
 from .operations.listing import Listing
 from .operations.noticing import Noticing
 from .operations.pooling import Pooling
@@ -159,6 +160,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             "history": reading.history,
             "retrieve": retrieving.retrieve,
             "list": Listing(access=access, log=log).page,
+            "entity": Describing(access=access, index=index, calibration=calibration, clock=clock).entity,
             "feedback": retrieving.feedback,
             "explain": retrieving.explain,
             "trace": tracing.trace,

@@ -1,6 +1,7 @@
 """The words of Afterwit as frozen Structs: memories, pools, requests, replies, notices, errors. No I/O."""
 
 from .change import Forget, ForgetReply, LinkEnd, LinkReply, LinkRequest, Share, ShareReply, Update, UpdateReply
+from .entity import Entity, EntityMeaning, EntityMemory, EntityReply, RelatedName
 from .errors import (
     AfterwitError,
     ErrorBody,
@@ -77,15 +78,15 @@ from .trace import Signals, Trace, TracedItem, TraceReply
 
 __all__ = [
     "OPERATIONS", "AfterwitError", "AgentRecord", "Changes", "ChangesReply", "Conflict", "Context", "ContextReply",
-    "Embedding", "EndSession", "EndSessionReply", "ErrorBody", "ErrorReply", "Evidence", "Explain", "ExplainReply",
-    "ExplainedItem", "Fact", "Feedback", "FeedbackReply", "Forbidden", "Forget", "ForgetOperation", "ForgetReply",
-    "Get", "GetReply", "Grant", "GuardFinding", "Health", "HealthReply", "History", "HistoryReply", "Internal",
-    "Invalid", "Link", "LinkEnd", "LinkOperation", "LinkReply", "LinkRequest", "ListMemories", "ListMemoriesReply",
-    "ListedVersion", "LogEntry", "Memory", "NotFound", "Notice", "Operation", "OperationResult", "PoolCreate",
-    "PoolGrant", "PoolHealth", "PoolInfo", "PoolRecord", "PoolReply", "PoolRevoke", "PoolSet", "PoolSettings", "Pools",
-    "PoolsReply", "Quota", "Reflect", "ReflectReply", "Rejected", "Retention", "Retrieve", "RetrieveReply",
-    "RetrievedItem", "Share", "ShareReply", "Signals", "Stale", "Store", "StoreMany", "StoreManyReply",
-    "StoreOperation", "StoreReply", "StoreResult", "TimeRange", "TimedOut", "TokenHash", "TooLarge", "Trace",
-    "TraceReply", "TracedItem", "TurnBefore", "Unauthenticated", "Unavailable", "Update", "UpdateOperation",
-    "UpdateReply", "UsedItem", "VersionRecord", "Where", "json_schema",
+    "Embedding", "EndSession", "EndSessionReply", "Entity", "EntityMeaning", "EntityMemory", "EntityReply", "ErrorBody",
+    "ErrorReply", "Evidence", "Explain", "ExplainReply", "ExplainedItem", "Fact", "Feedback", "FeedbackReply",
+    "Forbidden", "Forget", "ForgetOperation", "ForgetReply", "Get", "GetReply", "Grant", "GuardFinding", "Health",
+    "HealthReply", "History", "HistoryReply", "Internal", "Invalid", "Link", "LinkEnd", "LinkOperation", "LinkReply",
+    "LinkRequest", "ListMemories", "ListMemoriesReply", "ListedVersion", "LogEntry", "Memory", "NotFound", "Notice",
+    "Operation", "OperationResult", "PoolCreate", "PoolGrant", "PoolHealth", "PoolInfo", "PoolRecord", "PoolReply",
+    "PoolRevoke", "PoolSet", "PoolSettings", "Pools", "PoolsReply", "Quota", "Reflect", "ReflectReply", "Rejected",
+    "RelatedName", "Retention", "Retrieve", "RetrieveReply", "RetrievedItem", "Share", "ShareReply", "Signals", "Stale",
+    "Store", "StoreMany", "StoreManyReply", "StoreOperation", "StoreReply", "StoreResult", "TimeRange", "TimedOut",
+    "TokenHash", "TooLarge", "Trace", "TraceReply", "TracedItem", "TurnBefore", "Unauthenticated", "Unavailable",
+    "Update", "UpdateOperation", "UpdateReply", "UsedItem", "VersionRecord", "Where", "json_schema",
 ]  # fmt: skip

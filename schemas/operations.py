@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from . import change, notices, pools, read, reflection, retrieve, store, trace
+from . import change, entity, notices, pools, read, reflection, retrieve, store, trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         Operation("forget", change.Forget, change.ForgetReply),
         Operation("history", read.History, read.HistoryReply),
         Operation("list", read.ListMemories, read.ListMemoriesReply),
+        Operation("entity", entity.Entity, entity.EntityReply),
         Operation("feedback", retrieve.Feedback, retrieve.FeedbackReply),
         Operation("explain", retrieve.Explain, retrieve.ExplainReply),
         Operation("changes", notices.Changes, notices.ChangesReply),

@@ -105,11 +105,12 @@ class PoolReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one pool is doing; on request, what came in last and which tags are used most."""
+    """How one pool is doing; on request, what came in last, and which tags and names are used most."""
 
     pool: PoolName
     newest: Annotated[int, Meta(ge=0, le=50, description="Show so many of the newest memories.")] = 0
     tags: Annotated[int, Meta(ge=0, le=100, description="Show so many of the most used tags.")] = 0
+    entities: Annotated[int, Meta(ge=0, le=100, description="Show so many of the entities that are named most.")] = 0
 
 
 class HealthReply(PoolHealth, frozen=True, kw_only=True):
@@ -118,3 +119,4 @@ class HealthReply(PoolHealth, frozen=True, kw_only=True):
     pool: PoolName
     newest: tuple[Memory, ...] = ()
     tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()

@@ -6,6 +6,7 @@
 ``memory://<kind>/<name>/<id>``       a memory
 ``…/<id>/history``                    its versions
 ``memory://agent/<id>/session/<s>``   a session's window
+``memory://<kind>/<name>/entity/<e>`` what a pool knows of an entity (its name in UTF-8, percent-encoded)
 ====================================  =============================================
 """
 
@@ -14,9 +15,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote, unquote
+
+from msgspec import ValidationError, convert
 
 from .errors import Invalid
-from .words import MEANING_OF_PATTERN, AgentName, MemoryId, PoolName, SessionId
+from .words import MEANING_OF_PATTERN, AgentName, Label, MemoryId, PoolName, SessionId
 
 POOLS: Final = "memory://pools"
 _SCHEME: Final = "memory://"
@@ -51,6 +55,14 @@ class SessionUri:
     session_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class EntityUri:
+    """What a pool knows of an entity."""
+
+    pool: str
+    name: str
+
+
 def pool_uri(pool: str) -> str:
     """The URI of a pool."""
     return f"{_SCHEME}{pool}"
@@ -71,7 +83,12 @@ def session_uri(agent: str, session_id: str) -> str:
     return f"{_SCHEME}agent/{agent}/session/{session_id}"
 
 
-def parse_uri(uri: str) -> PoolsUri | PoolUri | MemoryRef | SessionUri:
+def entity_uri(pool: str, name: str) -> str:
+    """The URI of what a pool knows of an entity."""
+    return f"{_SCHEME}{pool}/entity/{quote(name, safe='')}"
+
+
+def parse_uri(uri: str) -> PoolsUri | PoolUri | MemoryRef | SessionUri | EntityUri:
     """What ``uri`` names.
 
     Raises:
@@ -88,7 +105,17 @@ def parse_uri(uri: str) -> PoolsUri | PoolUri | MemoryRef | SessionUri:
             return MemoryRef(f"{kind}/{name}", id)
         case [kind, name, id, "history"] if _is(PoolName, f"{kind}/{name}") and _is(MemoryId, id):
             return MemoryRef(f"{kind}/{name}", id, history=True)
-    raise Invalid(f"{uri!r} is not a memory:// URI of a pool, memory, history or session", field="uri")
+        case [kind, name, "entity", entity] if _is(PoolName, f"{kind}/{name}") and (named := _name(entity)):
+            return EntityUri(f"{kind}/{name}", named)
+    raise Invalid(f"{uri!r} is not a memory:// URI of a pool, memory, history, session or entity", field="uri")
+
+
+def _name(quoted: str) -> str | None:
+    """A name that may stand for an entity; ``None`` if it is none, or not in UTF-8."""
+    try:
+        return convert(unquote(quoted, errors="strict"), Label)
+    except (UnicodeDecodeError, ValidationError):
+        return None
 
 
 def _is(type: object, value: str) -> bool:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from ...schemas import Memory, Notice
-from ...schemas.uris import POOLS, MemoryRef, PoolUri, SessionUri, history_uri, parse_uri, pool_uri, session_uri
+from ...schemas.uris import (
+    POOLS,
+    EntityUri,
+    MemoryRef,
+    PoolUri,
+    SessionUri,
+    history_uri,
+    parse_uri,
+    pool_uri,
+    session_uri,
+)
 
 Event = ResourceUpdated | ResourcesListChanged
 
@@ -31,7 +42,7 @@ def pool_of(uri: str) -> str | None:
     A session's memories may lie in any pool that its agent may write.
     """
     match parse_uri(uri):
-        case PoolUri(pool) | MemoryRef(pool):
+        case PoolUri(pool) | MemoryRef(pool) | EntityUri(pool):
             return pool
     return None
 
@@ -42,6 +53,27 @@ def session_owner(uri: str) -> str | None:
         case SessionUri(agent):
             return agent
     return None
+
+
+def entity_named(uri: str) -> str | None:
+    """The name of the entity whose page ``uri`` is; ``None`` if it is something else."""
+    match parse_uri(uri):
+        case EntityUri(_, name):
+            return name
+    return None
+
+
+def names(memory: Memory, entity: str) -> bool:
+    """Whether ``memory`` may name ``entity``, beside its text or in it."""
+    forms = [memory.content, *memory.entities]
+    if memory.fact is not None:
+        forms += [memory.fact.subject, memory.fact.object]
+    return any(_plain(entity) in _plain(form) for form in forms)
+
+
+def _plain(text: str) -> str:
+    """Without case, width, accents, spaces and punctuation: two forms of one name must not differ here."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text).casefold() if c.isalnum())
 
 
 def session_of(memory: Memory, agent: str) -> str | None:

@@ -19,10 +19,10 @@ from typing import Final, Protocol
 import anyio
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
-from ...schemas import AfterwitError, Get, GetReply, NotFound, Notice
-from ...schemas.uris import POOLS, MemoryRef, PoolsUri, PoolUri, SessionUri, memory_uri, parse_uri
+from ...schemas import AfterwitError, Get, GetReply, Memory, NotFound, Notice
+from ...schemas.uris import POOLS, EntityUri, MemoryRef, PoolsUri, PoolUri, SessionUri, memory_uri, parse_uri
 from .access import Access, Credential
-from .events import Event, events_of, pool_of, session_of, session_owner
+from .events import Event, entity_named, events_of, names, pool_of, session_of, session_owner
 from .node import Node
 from .watcher import Watcher
 
@@ -60,6 +60,7 @@ class Hub:
         self._watchers: set[Watcher] = set()
         self._lists: set[Watcher] = set()
         self._by_uri: defaultdict[str, set[Watcher]] = defaultdict(set)
+        self._entities: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._keepers: Counter[str] = Counter()
         self._wishes: Counter[str | None] = Counter()
         self._subscriptions: dict[str | None, Subscription] = {}
@@ -164,6 +165,8 @@ class Hub:
             self._by_uri[uri].add(watcher)
             if session_owner(uri) is not None:
                 self._keepers[watcher.agent] += 1
+            if (entity := entity_named(uri)) is not None:
+                self._entities[str(pool_of(uri))][uri] = entity
         else:  # it left, or watched this already
             await self._unwant(pool_of(uri))
 
@@ -175,6 +178,8 @@ class Hub:
         self._by_uri[uri].discard(watcher)
         if not self._by_uri[uri]:
             del self._by_uri[uri]
+            if entity_named(uri) is not None:
+                del self._entities[str(pool_of(uri))][uri]
         if session_owner(uri) is not None:
             self._keepers[watcher.agent] -= 1
         await self._unwant(pool_of(uri))
@@ -202,7 +207,7 @@ class Hub:
                 return
             case SessionUri(owner, _) if owner == agent:
                 return
-            case PoolUri(pool) if await self._access.readers(pool, {agent}):
+            case PoolUri(pool) | EntityUri(pool) if await self._access.readers(pool, {agent}):
                 return
             case MemoryRef(pool, id) if await self._access.readers(pool, {agent}):
                 await self._node.ask(agent, Get(uri=memory_uri(pool, id)), GetReply)
@@ -243,6 +248,7 @@ class Hub:
     async def _tell(self, pool: str, batch: list[Notice]) -> None:
         events = dict.fromkeys(event for notice in batch for event in events_of(notice))
         keepers = {agent for agent, sessions in self._keepers.items() if sessions}
+        keepers |= {watcher.agent for uri in self._entities.get(pool, ()) for watcher in self._by_uri[uri]}
         agents = {watcher.agent for event in events for watcher in self._interested(event)} | keepers
         if not agents:
             return
@@ -253,20 +259,37 @@ class Hub:
                 if watcher.agent in readers and watcher.credential in live:
                     watcher.offer(event)
         for agent in keepers & readers:
-            await self._tell_sessions(agent, batch, live)
+            await self._tell_by_content(agent, pool, batch, live)
 
-    async def _tell_sessions(self, agent: str, batch: list[Notice], live: AbstractSet[Credential]) -> None:
-        """A notice does not say which session its memory belongs to; the memory does."""
-        for uri in dict.fromkeys(notice.uri for notice in batch):
+    async def _tell_by_content(self, agent: str, pool: str, batch: list[Notice], live: AbstractSet[Credential]) -> None:
+        """A notice does not say which session its memory belongs to, nor what it names; the memory does."""
+        entities = {
+            uri: name
+            for uri, name in self._entities.get(pool, {}).items()
+            if any(watcher.agent == agent for watcher in self._by_uri[uri])
+        }
+        for notice in {notice.uri: notice for notice in batch}.values():
+            touched = set[str | None]()
+            for memory in await self._versions(agent, notice, before=bool(entities)):
+                touched.add(session_of(memory, agent))
+                touched.update(
+                    uri for uri, name in entities.items() if memory.status == "purged" or names(memory, name)
+                )
+            for uri in touched - {None}:
+                event = ResourceUpdated(uri=str(uri))
+                for watcher in self._interested(event):
+                    if watcher.agent == agent and watcher.credential in live:
+                        watcher.offer(event)
+
+    async def _versions(self, agent: str, notice: Notice, *, before: bool) -> list[Memory]:
+        """The memory now and, with ``before``, as it was: it may have ceased to name what it named."""
+        found = []
+        for version in (None, notice.version - 1) if before and notice.version > 1 else (None,):
             try:
-                memory = (await self._node.ask(agent, Get(uri=uri), GetReply)).memory
+                found.append((await self._node.ask(agent, Get(uri=notice.uri, version=version), GetReply)).memory)
             except NotFound:
                 continue  # gone, or no longer for this agent
-            if (session := session_of(memory, agent)) is not None:
-                event = ResourceUpdated(uri=session)
-                for watcher in self._interested(event):
-                    if watcher.credential in live:
-                        watcher.offer(event)
+        return found
 
     def _interested(self, event: Event) -> set[Watcher]:
         return self._by_uri.get(event.uri, set()) if isinstance(event, ResourceUpdated) else self._lists

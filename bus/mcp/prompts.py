@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import quote
 
 from mcp_types import (
     CompleteRequestParams,
@@ -86,6 +87,8 @@ async def complete(node: Node, agent: str, params: CompleteRequestParams) -> Com
             values = [pool.partition("/")[2] for pool in await _pools(node, agent) if pool.startswith(kind)]
         case "tag", _:
             values = await _tags(node, agent, given.get("pool", ""))
+        case "entity", _:
+            values = await _entities(node, agent, given)
         case "agent", _:
             values = [agent]
         case "kind", _:
@@ -159,6 +162,16 @@ def _check(prompt: Prompt, arguments: Mapping[str, str]) -> None:
 
 async def _pools(node: Node, agent: str) -> list[str]:
     return [info.pool for info in (await node.ask(agent, Pools(), PoolsReply)).pools]
+
+
+async def _entities(node: Node, agent: str, given: Mapping[str, str]) -> list[str]:
+    """Names as they stand in a URI."""
+    try:
+        request = convert({"pool": f"{given.get('kind')}/{given.get('pool')}", "entities": _MAX_VALUES}, Health)
+        named = (await node.ask(agent, request, HealthReply)).entities
+    except (Invalid, NotFound):
+        return []
+    return [quote(name, safe="") for name in named]
 
 
 async def _tags(node: Node, agent: str, pool: str) -> list[str]:

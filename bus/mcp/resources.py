@@ -1,4 +1,4 @@
-"""Resources: pools, memories, histories and sessions, each under its memory:// URI."""
+"""Resources: pools, memories, histories, sessions and entities, each under its memory:// URI."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from mcp_types import ReadResourceResult, Resource, ResourceTemplate, TextResour
 from ...schemas import (
     Context,
     ContextReply,
+    Entity,
+    EntityReply,
     Get,
     GetReply,
     Health,
@@ -23,11 +25,23 @@ from ...schemas import (
     PoolsReply,
 )
 from ...schemas.codec import JSON, encode, to_plain
-from ...schemas.uris import POOLS, MemoryRef, PoolsUri, PoolUri, SessionUri, memory_uri, parse_uri, pool_uri
+from ...schemas.uris import (
+    POOLS,
+    EntityUri,
+    MemoryRef,
+    PoolsUri,
+    PoolUri,
+    SessionUri,
+    entity_uri,
+    memory_uri,
+    parse_uri,
+    pool_uri,
+)
 from .node import Node
 from .plain import plain
 
 _NEWEST: Final = 10
+_ENTITIES: Final = 20
 _PREVIEW_CHARS: Final = 500
 
 TEMPLATES: Final = [
@@ -57,6 +71,16 @@ TEMPLATES: Final = [
         title="A memory's history",
         uri_template="memory://{kind}/{pool}/{id}/history",
         description="Every version of a memory: who changed what, and when.",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        name="entity",
+        title="What a pool knows of an entity",
+        uri_template="memory://{kind}/{pool}/entity/{entity}",
+        description=(
+            "Everything in one pool about a person, place or thing that it names (percent-encoded): what holds, what "
+            "held before, episodes and events, newest first, and what is named beside it. Namesakes stand apart."
+        ),
         mime_type=JSON,
     ),
     ResourceTemplate(
@@ -113,6 +137,8 @@ async def read_resource(node: Node, agent: str, uri: str) -> ReadResourceResult:
         case MemoryRef(pool, id):
             await node.ask(agent, Get(uri=memory_uri(pool, id)), GetReply)  # that it is in this pool
             value = await node.ask(agent, History(id=id), HistoryReply)
+        case EntityUri(pool, name):
+            value = await node.ask(agent, Entity(pool=pool, name=name), EntityReply)
         case SessionUri(owner, session_id) if owner == agent:
             value = await node.ask(agent, Context(session_id=session_id), ContextReply)
         case _:
@@ -124,12 +150,17 @@ async def read_resource(node: Node, agent: str, uri: str) -> ReadResourceResult:
 
 async def _pool(node: Node, agent: str, pool: str) -> dict[str, Any]:
     health, listing = await asyncio.gather(
-        node.ask(agent, Health(pool=pool, newest=_NEWEST), HealthReply), node.ask(agent, Pools(), PoolsReply)
+        node.ask(agent, Health(pool=pool, newest=_NEWEST, entities=_ENTITIES), HealthReply),
+        node.ask(agent, Pools(), PoolsReply),
     )
     info = next((info for info in listing.pools if info.pool == pool), None)
     if info is None:
         raise NotFound(f"{pool} is not there, or not for you")
-    return {**to_plain(info), "newest": [_preview(memory) for memory in health.newest]}
+    return {
+        **to_plain(info),
+        "newest": [_preview(memory) for memory in health.newest],
+        "entities": [{"name": name, "uri": entity_uri(pool, name)} for name in health.entities],
+    }
 
 
 def _preview(memory: Memory) -> dict[str, Any]:

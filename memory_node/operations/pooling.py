@@ -110,6 +110,7 @@ class Pooling:
         visible = IndexFilter(pools=(request.pool,), statuses_hidden=HIDDEN, valid_at=self._clock(), clearance=())
         newest = await self._index.find(visible, request.newest) if request.newest else []
         tags = await self._index.facet("tags", visible, request.tags) if request.tags else []
+        entities = await self._index.facet("entities", visible, request.entities) if request.entities else []
         return HealthReply(
             pool=request.pool,
             active=health.active,
@@ -123,6 +124,7 @@ class Pooling:
             duplicates=health.duplicates,
             newest=tuple(newest),
             tags=tuple(tag for tag, _ in tags),
+            entities=tuple(entity for entity, _ in entities),
         )
 
     async def _info(self, pool: str, role: Role) -> PoolInfo:

@@ -7,12 +7,13 @@ import re
 from typing import Final, Literal, TypeAlias
 
 from ...schemas import Memory
-from ..index import bare
+from ..index import bare, folded
 
 NameKind: TypeAlias = Literal["person", "place", "organisation", "named", "thing"]
 """``named`` is something with a name that says no more; ``thing`` is what has none, so that the name is a word."""
 
 _LONGEST: Final = 80
+_NEAR: Final = 200
 
 
 def names_of(memory: Memory) -> dict[str, str]:
@@ -71,12 +72,25 @@ _CHINESE: Final[tuple[tuple[NameKind, str], ...]] = (
 
 def kind_of(name: str, text: str) -> NameKind | None:
     """What the words beside ``name`` in ``text`` say that it is there; ``None`` where they say nothing, or too much."""
+    text = _around(text, name)
     if not _HAN.search(name) and name.isalpha() and re.search(rf"\b{re.escape(name.lower())}\b", text):
         return "thing"  # in small letters it is a word
     found = {kind for kind, pattern in _patterns(name) if pattern.search(text)}
     if not found and not _HAN.search(name) and re.search(rf"[\w,] {re.escape(name)}(?!\w)", text):
         return "named"
     return found.pop() if len(found) == 1 else None
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether ``name`` stands in ``text``: whole words, without regard to case, width and accents."""
+    found = re.escape(folded(name))
+    return re.search(found if _HAN.search(name) else rf"(?<!\w){found}(?!\w)", folded(text)) is not None
+
+
+def _around(text: str, name: str) -> str:
+    """What stands near the first place of ``name``; cues are near, and texts may be long."""
+    at = max(0, text.lower().find(name.lower()))
+    return text[max(0, at - _NEAR) : at + len(name) + _NEAR]
 
 
 @functools.lru_cache(maxsize=1024)

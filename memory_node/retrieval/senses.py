@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas import Memory
-from ..index import Calibration, Index
+from ..index import Calibration, Index, bare
 from .naming import NameKind, kind_of, names_of
 
 _APART: Final[frozenset[frozenset[NameKind]]] = frozenset(
@@ -76,11 +76,29 @@ async def meant_by(
     meant: dict[str, set[Meaning]] = {memory.id: set() for memory in memories}
     for name, form in names.items():
         those = [memory for memory in holding if name in held[memory.id]]
-        mentions = [Mention(m.content, frozenset(held[m.id] - {name}), vectors.get(m.id)) for m in those]
-        for which, group in enumerate(senses(form, mentions, calibration.alike)):
-            for i in group:
-                meant[those[i].id].add(Meaning(name, which))
+        for which, group in enumerate(_groups(form, those, vectors, calibration)):
+            for memory in group:
+                meant[memory.id].add(Meaning(name, which))
     return {id: frozenset(meanings) for id, meanings in meant.items()}
+
+
+async def told_apart(
+    index: Index, calibration: Calibration, name: str, memories: Sequence[Memory]
+) -> list[list[Memory]]:
+    """``memories``, all of which hold ``name``, in groups that mean the same by it, largest first.
+
+    Raises:
+        Unavailable: the index is away.
+    """
+    return _groups(name, memories, await index.vectors([memory.id for memory in memories]), calibration)
+
+
+def _groups(
+    name: str, memories: Sequence[Memory], vectors: Mapping[str, NDArray[np.float32]], calibration: Calibration
+) -> list[list[Memory]]:
+    key = bare(name)
+    mentions = [Mention(m.content, frozenset(names_of(m).keys() - {key}), vectors.get(m.id)) for m in memories]
+    return [[memories[i] for i in group] for group in senses(name, mentions, calibration.alike)]
 
 
 def senses(name: str, mentions: Sequence[Mention], alike_of: Alike) -> list[list[int]]:

@@ -14,6 +14,10 @@ from afterwit.schemas import (
     ChangesReply,
     Context,
     ContextReply,
+    Entity,
+    EntityMeaning,
+    EntityMemory,
+    EntityReply,
     Get,
     GetReply,
     Health,
@@ -83,9 +87,10 @@ class FakeNode:
         now = datetime.now(UTC)
         memory = Memory(
             id=id, uri=memory_uri(pool, id), pool=pool, tier=request.tier, kind=request.kind, content=request.content,
-            data=request.data, session_id=request.session_id, turn=request.turn, tags=request.tags, author=agent,
-            source=request.source, trust=0.4, confidence=0.4, importance=request.importance, occurred_at=now,
-            created_at=now, updated_at=now, version=1, seq=len(self.notices) + 1,
+            data=request.data, session_id=request.session_id, turn=request.turn, tags=request.tags,
+            entities=request.entities, author=agent, source=request.source, trust=0.4, confidence=0.4,
+            importance=request.importance, occurred_at=now, created_at=now, updated_at=now, version=1,
+            seq=len(self.notices) + 1,
         )  # fmt: skip
         self.memories[id] = [memory]
         await self._tell(memory, "created", agent)
@@ -105,7 +110,7 @@ class FakeNode:
         memory = self._find(agent, id)
         if request.uri is not None and memory.uri != request.uri:
             raise NotFound("not there, or not for you")
-        return GetReply(memory=memory)
+        return GetReply(memory=memory if request.version is None else self.memories[id][request.version - 1])
 
     async def history(self, agent: str, request: History) -> HistoryReply:
         self._find(agent, request.id)
@@ -127,6 +132,14 @@ class FakeNode:
     async def context(self, agent: str, request: Context) -> ContextReply:
         turns = tuple(m for m in self._visible(agent) if m.session_id == request.session_id and m.author == agent)
         return ContextReply(session_id=request.session_id, turns=turns, tokens=len(turns))
+
+    async def entity(self, agent: str, request: Entity) -> EntityReply:
+        self._check(agent, request.pool)
+        named = [m for m in self._visible(agent) if m.pool == request.pool and request.name in m.content]
+        if not named:
+            raise NotFound("nothing names it")
+        meaning = EntityMeaning(memories=len(named), events=tuple(EntityMemory(memory=m) for m in named))
+        return EntityReply(pool=request.pool, name=request.name, meanings=(meaning,))
 
     async def changes(self, agent: str, request: Changes) -> ChangesReply:
         start = int(request.cursor or 0)
@@ -154,6 +167,7 @@ class FakeNode:
             pool=request.pool, active=len(memories), archived_share=0.0, mean_confidence=None, open_conflicts=0,
             newest=tuple(reversed(memories))[: request.newest],
             tags=tuple(sorted({tag for m in memories for tag in m.tags}))[: request.tags],
+            entities=tuple(sorted({entity for m in memories for entity in m.entities}))[: request.entities],
         )  # fmt: skip
 
     def _visible(self, agent: str) -> list[Memory]:

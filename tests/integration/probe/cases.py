@@ -158,6 +158,11 @@ CASES: dict[str, Callable[[Own, Things], list[Request]]] = {
         for pool in (its.pool, its.private_pool)
         for how in ({}, {"history": True}, {"cursor": "1"})
     ],
+    "entity": lambda own, its: [
+        *({"pool": pool, "name": name} for pool in (its.pool, its.private_pool) for name in (its.entity, "Harbour")),
+        {"pool": own.pool, "name": its.entity},
+        {"pool": own.pool, "name": its.word, "clearance": [its.label]},
+    ],
     "feedback": _feedback,
     "explain": lambda own, its: [{"retrieval_id": its.retrieval}],
     "changes": lambda own, its: [
@@ -188,7 +193,9 @@ CASES: dict[str, Callable[[Own, Things], list[Request]]] = {
         {"pool": its.private_pool, "agent": its.agent},
         {"pool": own.pool, "agent": its.agent},
     ],
-    "health": lambda own, its: [{"pool": pool, "newest": 50, "tags": 100} for pool in (its.pool, its.private_pool)],
+    "health": lambda own, its: [
+        {"pool": pool, "newest": 50, "tags": 100, "entities": 100} for pool in (its.pool, its.private_pool)
+    ],
 }
 """By operation; those that are not there yet have theirs waiting."""
 
@@ -209,6 +216,12 @@ def resources(own: Own, its: Things) -> dict[str, list[str]]:
             f"memory://{its.private_pool}/{its.private_id}/history",
             f"memory://{its.pool}/{its.shared_id}/history",
             f"memory://{own.pool}/{its.shared_id}/history",
+        ],
+        "memory://{kind}/{pool}/entity/{entity}": [
+            f"memory://{its.private_pool}/entity/{its.entity}",
+            f"memory://{its.pool}/entity/{its.entity}",
+            f"memory://{its.pool}/entity/{its.word}",
+            f"memory://{own.pool}/entity/{its.entity}",
         ],
         "memory://agent/{agent}/session/{session}": [
             f"memory://agent/{its.agent}/session/{its.session}",
@@ -241,6 +254,8 @@ def completions(own: Own, its: Things) -> list[tuple[str, str, dict[str, str]]]:
         ("kind", "", {}),
         ("session", its.session[:4], {}),
         ("id", its.shared_id[:8], {"kind": "shared", "pool": its.pool}),
+        ("entity", "", {"kind": "shared", "pool": its.pool.partition("/")[2]}),
+        ("entity", its.entity[:4], {"kind": "agent", "pool": its.agent}),
         ("tag", "", {"pool": its.pool}),
         ("tag", "zq", {}),
         ("topic", its.word[:4], {}),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.engines.agents import Agent
+import pytest
+
+from tests.engines.agents import Agent, Refused
 
 
 async def test_a_label_keeps_a_memory_from_being_brought(alice: Agent, pool: str, unused: str) -> None:
@@ -21,6 +23,8 @@ async def test_a_label_keeps_a_memory_from_being_brought(alice: Agent, pool: str
     health = await alice.ask("health", pool=pool, newest=10, tags=10)
     assert (health["newest"], health["tags"]) == ([], [])
     assert (await alice.read(f"memory://{pool}"))["newest"] == []
+    with pytest.raises(Refused, match="names 'clinic'"):
+        await alice.ask("entity", pool=pool, name="clinic")
     assert unused not in str(await alice.mcp.get_prompt("recall", {"topic": "clinic", "pool": pool})).replace(pool, "")
     forgotten = await alice.ask("forget", where={"pools": [pool]}, reason="by filter")
     assert forgotten["count"] == 0

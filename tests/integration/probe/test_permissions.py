@@ -208,6 +208,7 @@ async def _everything(one: Visitor, own: Own) -> dict[str, bytes]:
         ("retrieve", {"query": "relay", "tags": ["tide"], "include_archived": True, "hops": 2, **now}),
         ("retrieve", {"query": "relay", "hops": 2, "top_k": 50, **now}),
         ("context", {"session_id": "mine"}), ("pools", {}), ("health", {"pool": own.pool, "newest": 50, "tags": 100}),
+        ("health", {"pool": own.pool, "entities": 100}), ("entity", {"pool": f"agent/{own.agent}", "name": "harbour"}),
         ("history", {"id": own.memory}), ("get", {"id": own.memory}), ("changes", {"limit": 1000}),
         ("trace", {"id": own.memory, "direction": "effects"}), ("list", {"pool": own.pool}),
     ]  # fmt: skip
@@ -217,7 +218,8 @@ async def _everything(one: Visitor, own: Own) -> dict[str, bytes]:
             found[f"{op} {request}"] = plain(await one.nats[0].ask(op, request))
     for door in one.mcp:
         found[f"{door.name}: lists"] = plain(await door.lists())
-        for uri in ("memory://pools", f"memory://{own.pool}", f"memory://agent/{own.agent}/session/mine"):
+        mine = f"memory://agent/{own.agent}"
+        for uri in ("memory://pools", f"memory://{own.pool}", f"{mine}/session/mine", f"{mine}/entity/harbour"):
             found[f"{door.name}: {uri}"] = plain(await door.read(uri))
         found[f"{door.name}: recall"] = plain(await door.prompt("recall", {"topic": "relay tide harbour"}))
         ref = PromptReference(type="ref/prompt", name="recall")

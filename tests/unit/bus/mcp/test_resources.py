@@ -43,6 +43,8 @@ async def test_everything_named_can_be_read(alice: MemoryServer, era: str) -> No
         assert (len(pool["newest"][0]["content"]), pool["newest"][0]["truncated"]) == (500, True)
         session = await read(client, "memory://agent/alice/session/s1")
         assert [turn["id"] for turn in session["turns"]] == [memory["id"]]
+        entity = await read(client, "memory://agent/alice/entity/xx%78")
+        assert (entity["name"], entity["meanings"][0]["events"][0]["memory"]["id"]) == ("xxx", memory["id"])
         assert [p["pool"] for p in (await read(client, "memory://pools"))["pools"]] == ["agent/alice", "shared/team"]
 
 
@@ -56,6 +58,8 @@ async def test_what_is_hidden_reads_like_what_is_not_there(alice: MemoryServer, 
             (f"memory://agent/bob/{SOME_ID}", f"memory://agent/alice/{SOME_ID}"),
             (f"memory://agent/bob/{SOME_ID}/history", f"memory://agent/alice/{SOME_ID}/history"),
             ("memory://agent/bob/session/s1", "memory://agent/nobody/session/s1"),
+            ("memory://shared/secret/entity/x", "memory://shared/nothing/entity/x"),
+            ("memory://shared/team/entity/x", "memory://shared/team/entity/%FF"),
             ("memory://nonsense", "file:///etc/passwd"),
         ):
             errors = []
@@ -92,8 +96,10 @@ async def test_a_prompt_embeds_what_is_remembered(alice: MemoryServer, era: str)
 async def test_pool_names_and_tags_complete(alice: MemoryServer, era: str) -> None:
     recall = PromptReference(type="ref/prompt", name="recall")
     pool = ResourceTemplateReference(type="ref/resource", uri="memory://shared/{name}")
+    page = ResourceTemplateReference(type="ref/resource", uri="memory://{kind}/{pool}/entity/{entity}")
     async with Client(alice, mode=era) as client:
-        await client.call_tool("memory_store", {"content": "x", "pool": "shared/team", "tags": ["power", "plan"]})
+        given = {"content": "x", "pool": "shared/team", "tags": ["power", "plan"], "entities": ["Ilse Okoro"]}
+        await client.call_tool("memory_store", given)
 
         async def values(ref: Any, name: str, typed: str, **given: str) -> list[str]:
             argument = {"name": name, "value": typed}
@@ -103,4 +109,6 @@ async def test_pool_names_and_tags_complete(alice: MemoryServer, era: str) -> No
         assert await values(recall, "tag", "p", pool="shared/team") == ["plan", "power"]
         assert await values(recall, "tag", "p", pool="shared/unfinish") == []
         assert await values(recall, "topic", "x") == []
+        assert await values(page, "entity", "Il", kind="shared", pool="team") == ["Ilse%20Okoro"]
+        assert await values(page, "entity", "Il", kind="shared", pool="unfinish") == []
         assert await values(pool, "name", "") == ["team"]

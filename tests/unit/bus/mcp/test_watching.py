@@ -94,6 +94,23 @@ async def test_a_handshake_session_is_told_the_same(alice: MemoryServer, node: F
             assert len(inbox.uris) == 3
 
 
+async def test_an_entitys_page_is_told_by_what_names_it(hub: Hub, node: FakeNode) -> None:
+    watcher, page = Watcher("alice"), "memory://shared/team/entity/Ilse%20Okoro"
+    async with hub.watching(watcher, [page]):
+        await node.store("bob", Store(content="nothing", pool="shared/team"))
+        await node.store("alice", Store(content="Ilse Okoro rang", pool="agent/alice"))
+        memory = (await node.store("bob", Store(content="the ILSE-OKORO file", pool="shared/team"))).memory
+        told = aiter(watcher)
+        assert await anext(told) == ResourceUpdated(uri=page)
+        asked = [request for _, op, request, _ in node.calls if op == "get"]
+        assert len(asked) <= 2, "of the other pool nothing is read"
+        await node.update("bob", Update(id=memory.id, expected_version=1, content="the other file"))
+        assert await anext(told) == ResourceUpdated(uri=page), "it ceased to name it"
+        node.members["shared/team"].discard("alice")
+        await hub.look_again("alice")
+        assert [event async for event in told] == []
+
+
 async def test_the_subscription_ends_with_the_last_watcher(alice: MemoryServer, hub: Hub, feed: FakeFeed) -> None:
     async with Client(alice, mode="2026-07-28") as client:
         async with (
