@@ -76,6 +76,8 @@ def _impossible(each: Condition) -> bool:
 PURGED: Final = AnyOf("status", ("purged",))
 
 _EXACT: Final = ("tier", "kind", "task_type", "session_id", "author")
+_AMONG: Final = {"derived_from": "derived_from", "caused_by": "caused_by", "kind": "kinds", "speaker": "speakers"}
+"""Fields of points, and which choices of a filter are about them."""
 
 
 def corpus(filter: IndexFilter) -> Conditions | None:
@@ -95,12 +97,8 @@ def conditions(filter: IndexFilter) -> Conditions:
     must += (AnyOf(field, (value,)) for field, value in exact.items() if value is not None)
     must += (AnyOf("entity_keys", (folded(entity),)) for entity in filter.entities)
     must += (AnyOf("tag_keys", (folded(tag),)) for tag in filter.tags)
-    if filter.derived_from is not None:
-        must.append(_any("derived_from", filter.derived_from))
-    if filter.caused_by is not None:
-        must.append(_any("caused_by", filter.caused_by))
-    if filter.kinds is not None:
-        must.append(_any("kind", filter.kinds))
+    among = {name: getattr(filter, of) for name, of in _AMONG.items()}
+    must += (_any(name, values) for name, values in among.items() if values is not None)
     if filter.fact_subject is not None:
         must.append(AnyOf("fact_subject", (bare(filter.fact_subject),)))
     if filter.min_confidence is not None:

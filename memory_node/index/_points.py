@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ...schemas import Internal, LogEntry
 from .analysis import SparseWeights, bare, folded
 from .calibration import Calibration
-from .recipe import document, raw_vector
+from .recipe import document, raw_vector, speaker
 
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 """Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"
@@ -29,7 +29,7 @@ FieldKind = Literal["tenant", "keyword", "float", "integer"]
 
 FIELDS: Final[dict[str, FieldKind]] = {
     "pool": "tenant",
-    **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author"), "keyword"),
+    **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author", "speaker"), "keyword"),
     **dict.fromkeys(
         ("entities", "entity_keys", "tags", "tag_keys", "labels", "fact_subject", "linked", *LINKED), "keyword"
     ),
@@ -116,9 +116,9 @@ def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
         "seq": seq,
         MEMORY: _stored(entry),
     }
-    for field in ("session_id", "task_type"):
-        if (value := getattr(memory, field)) is not None:
-            payload[field] = value
+    name = speaker(memory)
+    named = {"session_id": memory.session_id, "task_type": memory.task_type, "speaker": name and folded(name)}
+    payload |= {field: value for field, value in named.items() if value is not None}
     for field in ("expires_at", "valid_from", "valid_to"):
         if (time := getattr(memory, field)) is not None:
             payload[field] = time.timestamp()

@@ -35,6 +35,7 @@ class IndexFilter:
     ``None`` does not look at labels. ``entities`` and ``tags``: all of them, compared without case, width and accents.
     ``derived_from``: a copy of, or drawn from, any of these; ``caused_by``: an effect of any of these.
     ``kinds``: any of these; ``fact_subject``: a fact about it, compared without case, articles and punctuation.
+    ``speakers``: a turn of talk in the form ``Name: text`` of any of these, which are folded.
     ``valid_at``: the memory's validity has begun and neither it nor the memory has ended by then.
     ``near``: a neighbour of something.
     """
@@ -57,6 +58,7 @@ class IndexFilter:
     caused_by: tuple[str, ...] | None = None
     kinds: tuple[Kind, ...] | None = None
     fact_subject: str | None = None
+    speakers: tuple[str, ...] | None = None
     near: Near | None = None
 
     @classmethod

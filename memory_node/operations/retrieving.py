@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
 import time
@@ -31,7 +30,7 @@ from ..access import Access
 from ..ids import new_id
 from ..index import Hit, IndexQuery
 from ..inference import Models, Priority
-from ..retrieval import Question, Scored, has_answer, pack, profile_named, reranked, score
+from ..retrieval import Question, Scored, has_answer, impersonal, pack, profile_named, reranked, score
 from ..retrieval.finding import Finding
 from ..visibility import SeqWaiter
 from .selecting import index_filter
@@ -76,9 +75,10 @@ class Retrieving:
         if request.after_seq and not await self._waiter.visible(request.after_seq, _AFTER_SEQ_WITHIN_S):
             degraded.append("index")
         stages.end("wait")
-        where, vector = await asyncio.gather(
-            index_filter(self._access, caller.agent, request, now), self._query_vector(request.query, degraded)
-        )
+        where = await index_filter(self._access, caller.agent, request, now)
+        named = await self._finding.speakers(request.query, where)
+        stages.end("names")
+        vector = await self._query_vector(impersonal(request.query, named), degraded)
         stages.end("embed")
         limit = max(_CANDIDATES, 2 * request.top_k)
         query = IndexQuery(text=request.query, vector=vector, filter=where, limit=limit)

@@ -2,9 +2,10 @@
 
 from .packing import fold, pack
 from .profiles import PROFILES, Profile, profile_named
-from .question import Question
+from .question import Question, impersonal
 from .scoring import Scored, has_answer, reranked, score
 
 __all__ = [
-    "PROFILES", "Profile", "Question", "Scored", "fold", "has_answer", "pack", "profile_named", "reranked", "score",
+    "PROFILES", "Profile", "Question", "Scored", "fold", "has_answer", "impersonal", "pack", "profile_named",
+    "reranked", "score",
 ]  # fmt: skip

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...bus.log import Log
 from ...schemas import Unavailable
-from ..index import Calibration, Hit, Index, IndexQuery, search_entries
+from ..index import Calibration, Hit, Index, IndexFilter, IndexQuery, folded, search_entries, speaker
 from .hops import Reached, hopped
+from .question import possible_names
 
 logger = logging.getLogger(__name__)
 
 _WITHOUT_INDEX: Final = 2000
 """Entries of the log that are looked through while the index is away: about 50 ms."""
+_MOST_NAMED: Final = 4
 
 
 class Finding:
@@ -51,3 +54,20 @@ class Finding:
             logger.warning("retrieval without hops: %s", e)
         degraded.append("hops")
         return hits, {}
+
+    async def speakers(self, text: str, among: IndexFilter) -> list[str]:
+        """The names in ``text`` of those whose turns of talk pass the filter, folded; none while the index is away."""
+        names = possible_names(text)
+        found: list[str] = []
+        while names and len(found) < _MOST_NAMED:
+            try:
+                said = await self._index.find(dataclasses.replace(among, speakers=tuple(names)), limit=1)
+            except Unavailable as e:
+                logger.warning("retrieval without knowing who speaks: %s", e)
+                break
+            name = folded(speaker(said[0]) or "") if said else ""
+            if not name:
+                break
+            names = frozenset(other for other in names if other not in name and name not in other)
+            found.append(name)
+        return found

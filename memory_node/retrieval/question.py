@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from ...schemas import Invalid
 from ..index import folded, han_share, is_identifier, terms
 from ..when import Period, periods
 
+_READ: Final = 2000
+_NAMES_READ: Final = 100
+_NAME_WORDS: Final = 3
+_LETTER: Final = r"(?![\u3400-\u9fff])[^\W\d_]"
+_CAPITALISED: Final = rf"(?<!(?![\u3400-\u9fff])\w)(?![a-z]){_LETTER}(?:{_LETTER})*"
+"""A word of letters that does not begin with a small one. Chinese around it is not of it."""
+_CAPITALISED_RUN: Final = re.compile(rf"{_CAPITALISED}(?:[ '’.-]+{_CAPITALISED})*")
+_HAN_RUN: Final = re.compile("[\u3400-\u9fff]{2,}")
+
+_SEVERAL: Final = re.compile(
+    r"\bhow many\b|\bboth\b|\b(?:kinds|types|sorts|ways)\b|\b(?:what|where|who)\s+(?:has|have|are|were)\b"
+    # "which big cities has …": a plural before the verb
+    r"|\b(?:what|which)\s+(?:[^\s?]+\s+){0,2}?\w*[^\Ws]s\s+"
+    r"(?:do|does|did|has|have|had|is|are|was|were|can|could|will|would|should)\b"
+    r"|哪些|哪几|哪两|几次|几种|几个|多少[次种个]|分别|都[^，。？]{0,6}[什哪谁]",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``chinese`` is the share of Chinese in the text, 0…1; ``identifiers`` are the codes in it, folded."""
+    """``chinese`` is the share of Chinese in the text, 0…1; ``identifiers`` are the codes in it, folded.
+
+    ``several``: it asks for more than one thing ("which cities", 哪些, "how many times").
+    """
 
     text: str
     folded: str
@@ -21,6 +45,7 @@ class Question:
     chinese: float
     identifiers: frozenset[str]
     periods: tuple[Period, ...]
+    several: bool
 
     @classmethod
     def of(cls, text: str, now: datetime, time_zone: str | None = None) -> Question:
@@ -34,9 +59,33 @@ class Question:
             folded=folded(text),
             now=now,
             chinese=han_share(text),
-            identifiers=frozenset(term for term in terms(text[:2000]) if is_code(term)),
+            identifiers=frozenset(term for term in terms(text[:_READ]) if is_code(term)),
             periods=tuple(periods(text, now, _zone(time_zone))),
+            several=_SEVERAL.search(text[:_READ]) is not None,
         )
+
+
+def possible_names(text: str) -> frozenset[str]:
+    """What at the beginning of ``text`` may be the name of somebody who speaks, folded: what has the form of one."""
+    text = text[:_NAMES_READ]
+    found: set[str] = set()
+    for run in _CAPITALISED_RUN.finditer(text):
+        words = list(re.finditer(_CAPITALISED, run[0]))
+        for i, first in enumerate(words):
+            found.update(folded(run[0][first.start() : last.end()]) for last in words[i : i + _NAME_WORDS])
+    found = {name for name in found if terms(name)}
+    for run in _HAN_RUN.finditer(text):
+        found.update(run[0][i : i + length] for length in (2, 3, 4) for i in range(len(run[0]) - length + 1))
+    return frozenset(found)
+
+
+def impersonal(text: str, names: Iterable[str]) -> str:
+    """``text`` with somebody in the place of ``names``: what is asked, whoever it is asked of."""
+    somebody = "某人" if han_share(text) >= 0.5 else "someone"
+    for name in sorted(names, key=len, reverse=True):
+        whole = re.escape(name) if han_share(name) else rf"(?<!{_LETTER}){re.escape(name)}(?!{_LETTER})"
+        text = re.sub(whole, somebody, text, flags=re.IGNORECASE)
+    return text
 
 
 def is_code(term: str) -> bool:

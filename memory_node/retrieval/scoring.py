@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -26,6 +26,8 @@ _NEWEST_AMONG: Final = 12
 _NEAR_ENOUGH: Final = 0.5
 """A newer memory is put before an older one of the same subject if it has at least this share of its score."""
 _NEUTRAL: Final = 0.5
+_NOT_SPREAD: Final = 5
+_SPREAD_AMONG: Final = 40
 _NOT_HOPPED: Final[Mapping[str, Reached]] = {}
 
 
@@ -83,7 +85,8 @@ def score(
         )
         for i, hit in enumerate(hits)
     ]
-    return sorted(scored, key=lambda s: (-s.score, s.memory.id))
+    scored.sort(key=lambda s: (-s.score, s.memory.id))
+    return _spread(scored, hits, profile.again) if question.several and profile.again < 1 else scored
 
 
 def has_answer(scored: Sequence[Scored], question: Question, *, degraded: bool = False) -> bool:
@@ -255,3 +258,19 @@ def _comparable(hit: Hit, other: Hit) -> bool:
     if is_talk(hit) or is_talk(other):
         return False
     return not any(link.target == other.id for link in hit.memory.links)
+
+
+def _spread(scored: Sequence[Scored], hits: Sequence[Hit], again: float) -> list[Scored]:
+    """``scored`` with its later part of many sessions: maximal marginal relevance (Carbonell and Goldstein 1998)."""
+    conversation = dict(zip((hit.id for hit in hits), _conversations(hits), strict=True))
+    spread = list(scored[:_NOT_SPREAD])
+    left = list(scored[_NOT_SPREAD:_SPREAD_AMONG])
+    taken = Counter(conversation[each.memory.id] for each in spread)
+    while left:
+        worth = [each.score * again ** taken[conversation[each.memory.id]] for each in left]
+        best = max(range(len(left)), key=worth.__getitem__)
+        spread.append(dataclasses.replace(left.pop(best), score=worth[best]))
+        taken[conversation[spread[-1].memory.id]] += 1
+    return spread + [
+        dataclasses.replace(each, score=min(each.score, spread[-1].score)) for each in scored[len(spread) :]
+    ]

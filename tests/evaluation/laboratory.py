@@ -9,10 +9,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from afterwit.bus.log import Log
 from afterwit.memory_node.index import (
     Calibration,
     EdgeIndex,
@@ -25,6 +27,8 @@ from afterwit.memory_node.index import (
 )
 from afterwit.memory_node.inference import Embedder
 from afterwit.memory_node.inference.embedder import Role
+from afterwit.memory_node.retrieval import impersonal
+from afterwit.memory_node.retrieval.finding import Finding
 from afterwit.memory_node.turns import Turns
 from afterwit.schemas import LogEntry, Memory
 from tests.evaluation.corpora import Corpus, texts
@@ -86,19 +90,22 @@ async def indexed(
         yield index
 
 
-def queries_of(corpus: Corpus, vectors: Vectors, *, limit: int = 50) -> list[IndexQuery]:
-    """What the index is asked for each question."""
-    raw = vectors.of(corpus.name, [q.text for q in corpus.questions], "query")
+async def queries_of(
+    index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, limit: int = 50, names: bool = False
+) -> list[IndexQuery]:
+    """What the index is asked for each question; with ``names``, the vector is of the question as it stands."""
+    finding = Finding(index, cast("Log", None), index.calibration)  # the log is for when the index is away
+    asked = [q.text if names else impersonal(q.text, await finding.speakers(q.text, q.where)) for q in corpus.questions]
+    raw = await asyncio.to_thread(vectors.of, corpus.name, asked, "query")
     return [
         IndexQuery(text=question.text, vector=vector, filter=question.where, limit=limit)
         for question, vector in zip(corpus.questions, raw, strict=True)
     ]
 
 
-async def hits_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors) -> list[list[Hit]]:
+async def hits_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, names: bool = False) -> list[list[Hit]]:
     """What the index brings for each question."""
-    queries = await asyncio.to_thread(queries_of, corpus, vectors)
-    return [await index.search(query) for query in queries]
+    return [await index.search(query) for query in await queries_of(index, corpus, vectors, names=names)]
 
 
 def content_vectors(corpus: Corpus, vectors: Vectors) -> NDArray[np.float32]:

@@ -92,6 +92,7 @@ async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None)
             queries = await asyncio.to_thread(vectors.of, corpus.name, [q.text for q in corpus.questions], "query")
             async with indexed(corpus, vectors, calibration, Path(directory) / corpus.name) as index:
                 hits = await hits_of(index, corpus, vectors)
+                with_names = await hits_of(index, corpus, vectors, names=True)
                 with_hops = await systems.hopped(corpus, index, vectors, hits)
                 allowed = [await _allowed(index, question.where) for question in corpus.questions]
             for name, answers in systems.baselines(corpus, passages, queries, allowed):
@@ -101,6 +102,7 @@ async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None)
             found.add(HOPPED, corpus, with_hops)
             for name, answers in systems.ablations(corpus, hits):
                 found.add(name, corpus, answers)
+            found.add("- impersonal vectors", corpus, dict(systems.profiles(corpus, with_names))[OURS])
             alone = Path(directory) / f"{corpus.name}-alone"
             async with indexed(corpus, vectors, calibration, alone, context=False) as index:
                 without = await hits_of(index, corpus, vectors)

@@ -61,7 +61,7 @@ async def hopped(corpus: Corpus, index: EdgeIndex, vectors: Vectors, hits: Seque
     """The default profile, with two hops from what the index brings."""
     profile = PROFILES[OURS]
     answers = []
-    for query, asked, direct in zip(queries_of(corpus, vectors), corpus.questions, hits, strict=True):
+    for query, asked, direct in zip(await queries_of(index, corpus, vectors), corpus.questions, hits, strict=True):
         question = Question.of(asked.text, asked.now, asked.time_zone)
         scores = {each.memory.id: each.score for each in score(direct, question, profile)}
         found, reached = await hops.hopped(index, index.calibration, query, direct, scores, 2)
@@ -86,6 +86,7 @@ def _without() -> Iterator[tuple[str, Profile]]:
         yield effect, dataclasses.replace(ours, effects={**ours.effects, effect: 0.0})
     yield "silence of words between languages", dataclasses.replace(ours, other_language=0.0)
     yield "newest first", dataclasses.replace(ours, newest_first=False)
+    yield "sessions spread", dataclasses.replace(ours, again=1.0)
 
 
 def _answer(corpus: Corpus, i: int, hits: Sequence[Hit], profile: Profile) -> Answer:

