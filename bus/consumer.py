@@ -44,12 +44,15 @@ async def consume(  # noqa: PLR0913  # each is a plain word for what a loop need
     handle: Callable[[list[Msg]], Awaitable[None]],
     *,
     batch: int = BATCH,
+    at_once: int = 1,
     filter_subject: str | None = None,
     stop: asyncio.Event,
     ack_wait_s: float = 10.0,
     max_ack_pending: int | None = None,
 ) -> None:
     """Give ``handle`` what waits in ``stream``, 1 to ``batch`` messages at a time, until ``stop`` is set.
+
+    With ``at_once`` over 1 it is given the next ones while so many calls are not yet done.
 
     ``handle`` acks or naks each message itself; while it works, its messages are kept from being given to others. If it
     raises, that is logged and its unsettled messages come again a second later. What a node held when it died comes
@@ -66,19 +69,21 @@ async def consume(  # noqa: PLR0913  # each is a plain word for what a loop need
         filter_subject=filter_subject,
         max_ack_pending=max_ack_pending or 100 * batch,
     )
-    loop = _Loop(js, stream, config, batch)
+    loop = _Loop(js, stream, config, batch, at_once)
     await loop.run(handle, stop)
 
 
 class _Loop:
     """The state of one `consume`."""
 
-    def __init__(self, js: JetStreamContext, stream: str, config: api.ConsumerConfig, batch: int) -> None:
+    def __init__(self, js: JetStreamContext, stream: str, config: api.ConsumerConfig, batch: int, at_once: int) -> None:
         self._js = js
         self._nc: Client = client_of(js)
         self._stream = stream
         self._config = config
         self._batch = batch
+        self._at_once = at_once
+        self._under_way: set[asyncio.Task[None]] = set()
         self._inbox = self._nc.new_inbox()
         durable = config.durable_name
         assert durable is not None
@@ -101,10 +106,16 @@ class _Loop:
                     continue
                 await self._pull()
                 if self._waiting:
-                    await self._work(handle)
+                    await self._begin(handle)
                 else:
                     await self._rest()
+        except asyncio.CancelledError:
+            for task in self._under_way:
+                task.cancel()
+            raise
         finally:
+            if self._under_way:
+                await asyncio.wait(self._under_way)
             unwatch()
             stopping.cancel()
             await asyncio.wait((stopping,))
@@ -187,8 +198,16 @@ class _Loop:
             log.warning("no heartbeat from the consumer %s of %s", self._config.durable_name, self._stream)
             self._break()
 
-    async def _work(self, handle: Callable[[list[Msg]], Awaitable[None]]) -> None:
+    async def _begin(self, handle: Callable[[list[Msg]], Awaitable[None]]) -> None:
+        """Have the next batch handled; return when there is room for another."""
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._batch))]
+        task = asyncio.create_task(self._work(handle, batch), name=f"{self._config.durable_name}: handle")
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        if len(self._under_way) == self._at_once:
+            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _work(self, handle: Callable[[list[Msg]], Awaitable[None]], batch: list[Msg]) -> None:
         keeping = asyncio.create_task(self._keep(batch), name=f"{self._config.durable_name}: keep")
         try:
             await handle(batch)

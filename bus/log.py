@@ -68,7 +68,7 @@ class Log:
         self._current = Reader(nc, names.LOG, leader=replicas > 1, timeout_s=timeout_s)
         self._any_replica = Reader(nc, names.LOG, timeout_s=timeout_s)
 
-    async def append(self, entry: LogEntry, *, expected_seq: int) -> int:
+    async def append(self, entry: LogEntry, *, expected_seq: int, waited_for: bool = False) -> int:
         """Append one version and return its sequence.
 
         ``expected_seq`` is the sequence of the memory's newest entry, 0 if it must not exist yet.
@@ -79,14 +79,19 @@ class Log:
             Unavailable: NATS is away; nothing was written.
             TimedOut: NATS went away meanwhile, and it cannot be said whether the entry was written.
         """
-        (result,) = await self.append_many([(entry, expected_seq)])
+        (result,) = await self.append_many([(entry, expected_seq)], waited_for=waited_for)
         if isinstance(result, Exception):
             raise result
         return result
 
-    async def append_many(self, entries: Sequence[tuple[LogEntry, int]]) -> list[int | Exception]:
-        """Append many (entry, expected sequence) at once: the sequence, or the exception, for each in order."""
-        appends = [self._prepare(entry, expected_seq) for entry, expected_seq in entries]
+    async def append_many(
+        self, entries: Sequence[tuple[LogEntry, int]], *, waited_for: bool = False
+    ) -> list[int | Exception]:
+        """Append many (entry, expected sequence) at once: the sequence, or the exception, for each in order.
+
+        ``waited_for`` tells indexers that somebody waits until these can be found (see `is_waited_for`).
+        """
+        appends = [self._prepare(entry, expected_seq, waited_for=waited_for) for entry, expected_seq in entries]
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         open_ones = [a for a in appends if a.result is None]
         while open_ones:
@@ -147,12 +152,14 @@ class Log:
             if record := _readable(stored):
                 yield record
 
-    def _prepare(self, entry: LogEntry, expected_seq: int) -> _Append:
+    def _prepare(self, entry: LogEntry, expected_seq: int, *, waited_for: bool) -> _Append:
         memory = entry.memory
         if memory.seq is not None:  # the sequence is the stream's to tell
             entry = msgspec.structs.replace(entry, memory=msgspec.structs.replace(memory, seq=None))
         data = _encoder.encode(entry)
         headers = {names.CONTENT_TYPE: MSGPACK, names.EXPECTED_SUBJECT_SEQ: str(expected_seq)}
+        if waited_for:
+            headers[names.WAITED_FOR] = "1"
         append = _Append(Question(names.log(memory.pool, memory.id), data, headers), expected_seq)
         limit = self._nc.max_payload - names.HEADER_ALLOWANCE
         if len(data) > limit:
@@ -211,6 +218,11 @@ def record_of(message: Stored | Msg) -> LogRecord:
         raise UnreadableEntry(f"entry {seq} of the log cannot be read: {e}", seq=seq) from e
     memory = msgspec.structs.replace(entry.memory, seq=seq)
     return LogRecord(msgspec.structs.replace(entry, memory=memory), seq)
+
+
+def is_waited_for(message: Msg) -> bool:
+    """Whether whoever appended it said that somebody waits for it."""
+    return message.headers is not None and names.WAITED_FOR in message.headers
 
 
 def _readable(stored: Stored) -> LogRecord | None:

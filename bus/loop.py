@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
+_SWITCH_S: Final = 0.0005
+
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """`asyncio.run` on uvloop, which takes half the time for a message of NATS. Windows lacks it, and does without."""
+    """`asyncio.run` on uvloop, which takes half the time for a message of NATS. Windows lacks it, and does without.
+
+    The loop waits for the interpreter no longer than `_SWITCH_S` while another thread computes: by default it is 5 ms,
+    each time that it comes back from waiting, and an answer has many such times.
+    """
+    sys.setswitchinterval(_SWITCH_S)
     if sys.platform == "win32":
         return asyncio.run(main)
     import uvloop  # noqa: PLC0415  # not there on Windows

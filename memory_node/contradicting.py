@@ -50,7 +50,7 @@ class _Found:
 class Contradicting:
     """Looks for conflicts of one memory within its pool, and does what follows from them.
 
-    ``thinking`` is where they are judged: in place for those who wait, apart for those who do not.
+    ``thinking`` is where they are judged: in place for those who wait, apart for those who do not, who also go last.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Contradicting:
         self._write_path = write_path
         self._clock = clock
         self._thinking = thinking or InPlace()
+        self._priority = Priority.BULK if thinking else Priority.STORE
 
     async def settle(self, memory: Memory) -> tuple[Memory, tuple[Conflict, ...]]:
         """``memory`` as it stands afterwards, and its conflicts. Nothing for what is no knowledge, or is not visible.
@@ -231,7 +232,7 @@ class Contradicting:
                 before=record.entry.before,
             )
             try:
-                await self._write_path.write_one(draft, priority=Priority.STORE)
+                await self._write_path.write_one(draft, priority=self._priority)
             except WrongLastSequence:
                 continue
             return

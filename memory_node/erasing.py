@@ -28,6 +28,7 @@ from ..bus.erasing import Eraser
 from ..bus.log import Log
 from ..bus.notices import notice_of
 from ..schemas import AfterwitError, LogEntry, Memory, Notice
+from .giving_way import Background
 from .index import Index
 from .rebuilding import batches_of
 from .traces import forms
@@ -54,7 +55,7 @@ class _Held:
 class Erasing:
     """Erases what tombstones stand for, those that wait together in one go."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is another place that is to forget
         self,
         *,
         log: Log,
@@ -62,6 +63,7 @@ class Erasing:
         window: Window,
         announcer: Announcer,
         eraser: Eraser,
+        background: Background,
         on_visible: Callable[[Notice], None],
     ) -> None:
         self._log = log
@@ -69,6 +71,7 @@ class Erasing:
         self._window = window
         self._announcer = announcer
         self._eraser = eraser
+        self._background = background
         self._on_visible = on_visible
         self._held: dict[str, _Held] = {}
         self._waiting: list[str] = []
@@ -152,7 +155,7 @@ class Erasing:
             await self._eraser.erase_mentions(names.USAGE, mentions)
         for tombstone in tombstones:
             await self._eraser.erase_earlier(names.LOG, *_place(tombstone))
-        await self._index.rebuilt(batches_of(self._log))
+        await self._index.rebuilt(batches_of(self._log, self._background))
 
     async def _earlier(self, tombstone: LogEntry) -> list[Memory]:
         memory = tombstone.memory

@@ -15,6 +15,7 @@ from typing import Final
 
 from ..bus.log import Log, LogRecord
 from ..schemas import AfterwitError
+from .giving_way import Background
 from .index import Index
 from .write_path import WritePath
 
@@ -34,10 +35,11 @@ _PATIENCE: Final = 100
 class Filling:
     """Looks for memories without a vector, and fills them in, as long as there are any and inference answers."""
 
-    def __init__(self, index: Index, log: Log, write_path: WritePath) -> None:
+    def __init__(self, index: Index, log: Log, write_path: WritePath, background: Background) -> None:
         self._index = index
         self._log = log
         self._write_path = write_path
+        self._background = background
         self._refused: dict[str, None] = {}
         """Those that the embedder does not take even alone: they would hold up all others."""
         self._seen: Counter[str] = Counter()
@@ -84,7 +86,8 @@ class Filling:
                 logger.warning("memory %s has an embedding and the index does not take it", id)
                 self._refuse(id)
         try:
-            await self._write_path.fill(records)
+            async for piece in self._background.pieces(records):
+                await self._write_path.fill(piece)
             return len(waiting)
         except AfterwitError:
             if len(records) < 2:

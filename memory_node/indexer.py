@@ -6,6 +6,7 @@ conditional on the sequence), and a notice that was published is not published a
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -14,10 +15,11 @@ from nats.aio.msg import Msg
 
 from ..bus.announcing import Announcer
 from ..bus.dead_letters import DeadLetters
-from ..bus.log import record_of
+from ..bus.log import is_waited_for, record_of
 from ..bus.notices import notice_of
 from ..schemas import AfterwitError, LogEntry, Notice, Unavailable
 from .erasing import Erasing
+from .giving_way import Background
 from .index import Index
 from .window import Window
 
@@ -44,6 +46,7 @@ class Indexer:
         announcer: Announcer,
         dead: DeadLetters,
         erasing: Erasing,
+        background: Background,
         *,
         on_visible: Callable[[Notice], None] = lambda _: None,
         on_indexed: Callable[[Sequence[LogEntry]], None] = lambda _: None,
@@ -53,6 +56,8 @@ class Indexer:
         self._announcer = announcer
         self._dead = dead
         self._erasing = erasing
+        self._background = background
+        self._turn = asyncio.Lock()
         self._succeeded = 0
         self._first_failures: dict[int, int] = {}  # how many had succeeded when an entry first failed
         self._on_visible = on_visible
@@ -64,7 +69,20 @@ class Indexer:
         return self._succeeded
 
     async def handle(self, messages: list[Msg]) -> None:
-        """Make a batch visible and ack it. What is raised brings the batch back later (see `consume`)."""
+        """Make a batch visible and ack it. What is raised brings back what is left of it later (see `consume`).
+
+        It may be called again before it has returned: what somebody waits for is indexed at once, all of it together.
+        The rest has its turn, in pieces which give way.
+        """
+        first = [message for message in messages if is_waited_for(message)]
+        rest = [message for message in messages if not is_waited_for(message)]
+        if first:
+            await self._handle(first)
+        async with self._turn:
+            async for piece in self._background.pieces(rest):
+                await self._handle(piece)
+
+    async def _handle(self, messages: Sequence[Msg]) -> None:
         entries = await self._decoded(messages)
         if not entries:
             return
@@ -131,7 +149,7 @@ class Indexer:
             self._on_visible(notice_of(entry))
         await self._announcer.announce(in_order)
 
-    async def _decoded(self, messages: list[Msg]) -> list[tuple[Msg, LogEntry]]:
+    async def _decoded(self, messages: Sequence[Msg]) -> list[tuple[Msg, LogEntry]]:
         entries = []
         for message in messages:
             try:

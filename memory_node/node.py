@@ -40,6 +40,7 @@ from .composition import connected, consuming, disconnector, embedder_of, reflec
 from .contradicting import Contradicting
 from .erasing import Erasing
 from .filling import Filling
+from .giving_way import Background, Way
 from .guard import Guard
 from .index import Calibration
 from .index_of import index_of
@@ -65,6 +66,7 @@ from .reflection.thinking import Apart
 from .retrieval.finding import Finding
 from .revocation import Revocation
 from .settings import NodeSettings
+from .settling import Settling
 from .turns import Turns
 from .visibility import SeqWaiter, Visibility
 from .window import ValkeyWindow
@@ -75,6 +77,10 @@ logger = logging.getLogger(__name__)
 
 INGEST_BATCH: Final = 64
 """Small enough that one batch's embedding (about a second on two cores) is done well before its redelivery."""
+INGEST_AT_ONCE: Final = 3
+"""While one batch is embedded, others are appended and indexed."""
+INDEX_AT_ONCE: Final = 8
+"""One batch is worked on at a time; but what somebody waits for is not to stand behind it."""
 INGEST_PENDING: Final = 5 * MOST_PARKED
 """Room at the server for the items over quota that several nodes have sent back."""
 
@@ -100,10 +106,11 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         index = await stack.enter_async_context(index_of(settings, calibration))
         window = ValkeyWindow(settings.redis_url)
         stack.push_async_callback(window.close)
+        way = Way()
 
         log = Log(nc, replicas=settings.jetstream_replicas)
         if index.created:
-            await index.rebuilt(batches_of(log))
+            await index.rebuilt(batches_of(log, Background(way)))
         replicas = settings.jetstream_replicas
         notices, announcer = Notices(nc, js, replicas=replicas), Announcer.on(nc, log, replicas=replicas)
         dead = DeadLetters(js)
@@ -113,9 +120,24 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         access, guard, visibility = Access(registry, agents), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
-        contradicting = Contradicting(log=log, index=index, calibration=calibration, write_path=write_path, clock=clock)
+        thinking = await stack.enter_async_context(Apart())
+        contradicting, contradicting_apart = (
+            Contradicting(
+                log=log, index=index, calibration=calibration, write_path=write_path, clock=clock, thinking=where
+            )
+            for where in (None, thinking)
+        )
+        settling = Settling(contradicting_apart.settle, Background(way))
         storing = Storing(
-            access=access, guard=guard, log=log, write_path=write_path, contradicting=contradicting, js=js, clock=clock
+            access=access,
+            guard=guard,
+            log=log,
+            write_path=write_path,
+            contradicting=contradicting,
+            settling=settling,
+            background=Background(way),
+            js=js,
+            clock=clock,
         )
         purging = Purging(access=access, log=log, notices=notices, visibility=visibility, clock=clock)
         changing = Changing(
@@ -177,7 +199,6 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             "health": pooling.health,
         }
 
-        thinking = await stack.enter_async_context(Apart())
         back = looking_back(
             settings,
             Surroundings(
@@ -190,14 +211,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 log=log,
                 index=index,
                 write_path=write_path,
-                contradicting=Contradicting(
-                    log=log,
-                    index=index,
-                    calibration=calibration,
-                    write_path=write_path,
-                    clock=clock,
-                    thinking=thinking,
-                ),
+                contradicting=contradicting_apart,
                 calibration=calibration,
                 jobs=jobs,
                 dead=dead,
@@ -227,13 +241,25 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 window=window,
                 announcer=announcer,
                 eraser=Eraser(nc),
+                background=Background(way),
                 on_visible=visibility.on_notice,
             )
         )
         indexer = Indexer(
-            index, window, announcer, dead, erasing, on_visible=visibility.on_notice, on_indexed=back.triggers.hear
+            index,
+            window,
+            announcer,
+            dead,
+            erasing,
+            Background(way),
+            on_visible=visibility.on_notice,
+            on_indexed=back.triggers.hear,
         )
-        await consuming(stack, names.INDEXER, functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle))
+        await consuming(
+            stack,
+            names.INDEXER,
+            functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle, at_once=INDEX_AT_ONCE),
+        )
         worker = IngestWorker(nc, storing, dead, access, quotas)
         await consuming(
             stack,
@@ -245,11 +271,13 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 names.INGESTER,
                 worker.handle,
                 batch=INGEST_BATCH,
+                at_once=INGEST_AT_ONCE,
                 max_ack_pending=INGEST_PENDING,
             ),
         )
         await consuming(stack, "hints", hints.run)
-        await consuming(stack, "filling", Filling(index, log, write_path).run)
+        await consuming(stack, "filling", Filling(index, log, write_path, Background(way)).run)
+        await consuming(stack, "settling", settling.run)
         for name, loop in back.loops.items():
             await consuming(stack, name, loop)
         if settings.nats_callout_credentials:
@@ -268,12 +296,12 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             return {"nats": "ok", "index": index.state, "window": window.state, "inference": embeddings.health}
 
         await stack.enter_async_context(
-            AdminServer(nc, _tasks(Rebuilding(log, index, window), Burials(dead, log, indexer)))
+            AdminServer(nc, _tasks(Rebuilding(log, index, window, Background(way)), Burials(dead, log, indexer)))
         )
         await stack.enter_async_context(
             RequestServer(
                 nc,
-                quotas.guarding(handlers),
+                quotas.guarding(way.first(handlers)),
                 components=components,
                 version=__version__,
                 work=lambda: {"indexed": indexer.indexed},

@@ -10,6 +10,7 @@ from typing import Final
 from ..bus.log import Log
 from ..schemas import LogEntry
 from ..schemas.admin import IndexContent, Rebuild, RebuildReply
+from .giving_way import Background
 from .index import Checksum, Index
 from .window import Window
 
@@ -18,31 +19,33 @@ logger = logging.getLogger(__name__)
 _BATCH: Final = 256
 
 
-async def batches_of(log: Log, size: int = _BATCH) -> AsyncIterator[Sequence[LogEntry]]:
-    """The whole log, oldest first. What is no entry is passed over: the indexer has buried it."""
+async def batches_of(log: Log, background: Background) -> AsyncIterator[Sequence[LogEntry]]:
+    """The whole log, oldest first, in pieces. What is no entry is passed over: the indexer has buried it."""
     entries: list[LogEntry] = []
     async for record in log.replay():
         entries.append(record.entry)
-        if len(entries) == size:
-            yield entries
+        if len(entries) == _BATCH:
+            async for piece in background.pieces(entries):
+                yield piece
             entries = []
-    if entries:
-        yield entries
+    async for piece in background.pieces(entries):
+        yield piece
 
 
 class Rebuilding:
     """Throws index and windows away and builds them anew, in answer to an operator."""
 
-    def __init__(self, log: Log, index: Index, window: Window) -> None:
+    def __init__(self, log: Log, index: Index, window: Window, background: Background) -> None:
         self._log = log
         self._index = index
         self._window = window
+        self._background = background
 
     async def rebuild(self, request: Rebuild) -> RebuildReply:
         """Index and windows as the log says they are. Nobody is told: for others nothing changed."""
         before = await self._index.checksum()
         started = time.perf_counter()
-        entries = await self._index.rebuilt(batches_of(self._log))
+        entries = await self._index.rebuilt(batches_of(self._log, self._background))
         await self._window.clear()  # each is filled from the index when it is next read
         took_s = time.perf_counter() - started
         after = await self._index.checksum()

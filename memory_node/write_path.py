@@ -97,7 +97,9 @@ class WritePath:
         drafts = await self._embedded(drafts, priority)
         with ExitStack() as stack:
             watches = [stack.enter_context(self._visibility.watch(draft.memory.id)) for draft in drafts] if wait else []
-            results = await self._log.append_many([(draft.entry(), draft.expected_seq) for draft in drafts])
+            results = await self._log.append_many(
+                [(draft.entry(), draft.expected_seq) for draft in drafts], waited_for=priority is Priority.STORE
+            )
             memories = [
                 result if isinstance(result, Exception) else replace(draft.memory, seq=result)
                 for draft, result in zip(drafts, results, strict=True)

@@ -223,13 +223,19 @@ class EdgeIndex:
                 shutil.rmtree(other)
 
     def _put(self, entries: Sequence[LogEntry]) -> None:
-        for shard in self._shards.written:
-            self._put_into(shard, entries)
+        serving, *being_built = self._shards.written
+        for shard in being_built:
+            # Older ones come from the log, if they are there still: one that was purged must not get into this one.
+            present = _seqs(serving, [entry.memory.id for entry in entries])
+            self._put_into(shard, [entry for entry in entries if seq_of(entry) >= present.get(entry.memory.id, -1)])
+        self._put_into(serving, entries)
 
     def _put_next(self, entries: Sequence[LogEntry]) -> None:
         self._put_into(self._shards.next, entries)
 
     def _put_into(self, shard: EdgeShard, entries: Sequence[LogEntry]) -> None:
+        if not entries:
+            return
         newest_of = latest(entries)
         # One writes at a time, so what is read here still holds when it is written below.
         present = _seqs(shard, list(newest_of))

@@ -83,7 +83,7 @@ class Purging:
             memory = _tombstone(record.entry.memory, self._clock())
             entry = LogEntry(memory=memory, change="purged", actor=agent, reason=reason)
             try:
-                seq = await self._log.append(entry, expected_seq=record.seq)
+                seq = await self._log.append(entry, expected_seq=record.seq, waited_for=True)
             except WrongLastSequence:
                 continue
             return LogRecord(_at(entry, seq), seq), True

@@ -32,10 +32,12 @@ from ...schemas.uris import memory_uri
 from ...schemas.words import TRUST_OF_SOURCE, Ack
 from ..access import Access, private_pool
 from ..contradicting import Contradicting
+from ..giving_way import Background
 from ..guard import Guard
 from ..ids import derived_id, new_id
 from ..inference import Priority
 from ..links import caused_by, check_all_found, check_in_time, readable_records
+from ..settling import Settling
 from ..write_path import Draft, WritePath
 
 
@@ -99,6 +101,8 @@ class Storing:
         log: Log,
         write_path: WritePath,
         contradicting: Contradicting,
+        settling: Settling,
+        background: Background,
         js: JetStreamContext,
         clock: Callable[[], datetime],
     ) -> None:
@@ -107,6 +111,8 @@ class Storing:
         self._log = log
         self._write_path = write_path
         self._contradicting = contradicting
+        self._settling = settling
+        self._background = background
         self._js = js
         self._clock = clock
 
@@ -123,8 +129,13 @@ class Storing:
         """Many memories, each judged alone."""
         parsed = [self._parsed(item, request.ack) for item in request.items]
         items = [Item.of(caller.agent, store) for store in parsed if isinstance(store, Store)]
+        accepted = request.ack == "accepted"
         stored = iter(
-            await self._store(caller.agent, items, accepted=request.ack == "accepted", priority=Priority.BULK)
+            [
+                outcome
+                async for piece in self._background.pieces(items)
+                for outcome in await self._store(caller.agent, piece, accepted=accepted, priority=Priority.BULK)
+            ]
         )
         results = [next(stored) if isinstance(store, Store) else store for store in parsed]
         return StoreManyReply(results=tuple(_as_result(result) for result in results))
@@ -135,10 +146,19 @@ class Storing:
         So an import runs no faster than it is indexed, and whoever stores beside it waits behind one batch, not behind
         all of it.
         """
-        return await self._store(agent, items, accepted=False, priority=Priority.BULK)
+        outcomes: list[StoreReply | AfterwitError] = []
+        async for piece in self._background.pieces(items):
+            outcomes += await self._store(agent, piece, accepted=False, priority=Priority.BULK, settled_later=True)
+        return outcomes
 
     async def _store(
-        self, agent: str, items: Sequence[Item], *, accepted: bool, priority: Priority
+        self,
+        agent: str,
+        items: Sequence[Item],
+        *,
+        accepted: bool,
+        priority: Priority,
+        settled_later: bool = False,
     ) -> list[StoreReply | AfterwitError]:
         """Check everything, then let through what may pass. One outcome per item, in order."""
         refused = await self._refused_pools(agent, {item.pool for item in items})
@@ -168,13 +188,16 @@ class Storing:
         else:
             written = await self._write_path.write([draft for _, draft, _ in drafts], priority=priority)
             for (i, _, findings), result in zip(drafts, written, strict=True):
-                outcomes[i] = await self._outcome(items[i], result, findings)
+                outcomes[i] = await self._outcome(items[i], result, findings, settled_later=settled_later)
         return [outcome or Internal("a store was not answered") for outcome in outcomes]
 
     async def _outcome(
-        self, item: Item, result: Memory | Exception, findings: tuple[GuardFinding, ...]
+        self, item: Item, result: Memory | Exception, findings: tuple[GuardFinding, ...], *, settled_later: bool
     ) -> StoreReply | AfterwitError:
         match result:
+            case Memory() if settled_later:
+                await self._settling.take(result)
+                return StoreReply(memory=result, created=True, guard=findings)
             case Memory():
                 memory, conflicts = await self._contradicting.settle(result)
                 return StoreReply(memory=memory, created=True, conflicts=conflicts, guard=findings)

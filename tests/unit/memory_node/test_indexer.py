@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from afterwit.bus import names
+from afterwit.memory_node.giving_way import Background, Way
 from afterwit.memory_node.indexer import MAX_DELIVERIES, Indexer
 from afterwit.schemas import Internal, LogEntry, Unavailable
 from afterwit.schemas.codec import MSGPACK, encode
@@ -26,7 +28,7 @@ class Message:
     settled: Callable[[str], None]
     num_delivered: int = 1
     subject: str = names.log("agent/alice", "x")
-    headers: None = None
+    headers: dict[str, str] | None = None
 
     @property
     def metadata(self) -> SimpleNamespace:
@@ -48,10 +50,12 @@ class Bench:
 
     events: list[str] = field(default_factory=list)
     refuse: Callable[[LogEntry], Exception | None] = lambda _: None
+    way: Way = field(default_factory=Way)
 
     @property
     def indexer(self) -> Indexer:
-        return Indexer(*cast("Any", (self.index, self.window, self.announcer, self.dead, self.erasing)))
+        background = Background(self.way, clock=lambda: 0.0)
+        return Indexer(*cast("Any", (self.index, self.window, self.announcer, self.dead, self.erasing, background)))
 
     def message(self, seq: int, *, delivered: int = 1, data: bytes | None = None, **fields: Any) -> Message:
         data = encode(entry(f"entry {seq}", **fields), MSGPACK) if data is None else data
@@ -107,6 +111,22 @@ async def test_a_batch_is_indexed_then_in_windows_then_told_then_acknowledged() 
     assert await bench.handle(bench.message(1), bench.message(2)) == [
         "index 1 2", "window 1 2", "notice 1 2", "ack 1", "ack 2",
     ]  # fmt: skip
+
+
+async def test_what_is_waited_for_goes_first_and_does_not_wait_for_what_is_worked_on() -> None:
+    bench = Bench()
+    indexer = bench.indexer
+    bulk, urgent = [bench.message(seq) for seq in (1, 2, 3)], [bench.message(seq) for seq in (4, 5)]
+    for message in urgent:
+        message.headers = {names.WAITED_FOR: "1"}
+    with bench.way.serving():
+        working = asyncio.create_task(indexer.handle(cast("Any", bulk)))
+        await indexer.handle(cast("Any", urgent))
+        assert bench.events == ["index 4 5", "window 4 5", "notice 4 5", "ack 4", "ack 5"]
+    await working
+    await bench.handle(bench.message(6), *urgent)
+    told = [event for event in bench.events[5:] if "notice" in event]
+    assert told == ["notice 1 2 3", "notice 4 5", "notice 6"]
 
 
 async def test_notices_go_in_the_order_of_the_log() -> None:

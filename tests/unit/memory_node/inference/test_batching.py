@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Sequence
 
@@ -46,9 +48,11 @@ async def client(embedder: GatedEmbedder) -> AsyncIterator[EmbeddingClient]:
         embedder.open.set()
 
 
-async def _busy(embedder: GatedEmbedder, client: EmbeddingClient) -> asyncio.Task[NDArray[np.float32]]:
-    """A call that keeps the embedder's thread until the gate opens."""
-    task = asyncio.create_task(client.embed(["first"], "passage", priority=Priority.BULK))
+async def _busy(
+    embedder: GatedEmbedder, client: EmbeddingClient, priority: Priority = Priority.STORE
+) -> asyncio.Task[NDArray[np.float32]]:
+    """A call that keeps a thread of the embedder until the gate opens."""
+    task = asyncio.create_task(client.embed(["first"], "passage", priority=priority))
     await wait_until(lambda: bool(embedder.calls), description="the embedder is called")
     return task
 
@@ -76,12 +80,38 @@ async def test_callers_that_wait_share_a_call(embedder: GatedEmbedder, client: E
 
 async def test_the_urgent_go_first(embedder: GatedEmbedder, client: EmbeddingClient) -> None:
     first = await _busy(embedder, client)
-    wanted = [("bulk", Priority.BULK), ("store", Priority.STORE), ("retrieval", Priority.RETRIEVAL)]
+    wanted = [("store", Priority.STORE), ("retrieval", Priority.RETRIEVAL)]
     others = [asyncio.create_task(client.embed([text], "passage", priority=priority)) for text, priority in wanted]
-    await wait_until(lambda: client.waiting == 3, description="three texts wait")
+    await wait_until(lambda: client.waiting == 2, description="two texts wait")
     embedder.open.set()
     await asyncio.gather(first, *others)
-    assert embedder.calls == [["first"], ["retrieval"], ["store"], ["bulk"]]
+    assert embedder.calls == [["first"], ["retrieval"], ["store"]]
+
+
+async def test_nobody_waits_for_bulk(embedder: GatedEmbedder, client: EmbeddingClient) -> None:
+    first = await _busy(embedder, client, Priority.BULK)
+    store = asyncio.create_task(client.embed(["store"], "passage", priority=Priority.STORE))
+    await wait_until(lambda: len(embedder.calls) == 2, description="the store is embedded beside it")
+    embedder.open.set()
+    await asyncio.gather(first, store)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux alone")
+async def test_bulk_has_what_others_leave_of_the_processors() -> None:
+    class Noting(GatedEmbedder):
+        def embed(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+            nice[texts[0]] = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+            return super().embed(texts, role)
+
+    nice: dict[str, int] = {}
+    embedder = Noting()
+    embedder.open.set()
+    async with EmbeddingClient(embedder) as client:
+        for priority in Priority:
+            await client.embed([priority.name], "passage", priority=priority)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert nice["BULK"] > own
+    assert nice["STORE"] == nice["RETRIEVAL"] == own
 
 
 async def test_a_batch_is_bounded_in_texts_and_characters(embedder: GatedEmbedder, client: EmbeddingClient) -> None:
@@ -129,13 +159,14 @@ async def test_a_full_queue_refuses_and_says_when_to_come_back(
     embedder: GatedEmbedder, client: EmbeddingClient
 ) -> None:
     first = await _busy(embedder, client)
-    many = asyncio.create_task(client.embed([f"text {i}" for i in range(20)], "passage", priority=Priority.BULK))
+    many = asyncio.create_task(client.embed([f"text {i}" for i in range(20)], "passage", priority=Priority.STORE))
     await wait_until(lambda: client.waiting == 20, description="the queue is full")
     with pytest.raises(Quota) as refused:
         await client.embed(["one more"], "passage", priority=Priority.RETRIEVAL)
     assert refused.value.detail["retry_after_s"] > 0
+    bulk = asyncio.create_task(client.embed(["bulk"], "passage", priority=Priority.BULK))
     embedder.open.set()
-    await asyncio.gather(first, many)
+    await asyncio.gather(first, many, bulk)
 
 
 async def test_a_failing_embedder_is_away_until_it_answers_again(
