@@ -60,8 +60,19 @@ def traces(directory: Path, text: str) -> Iterator[Trace]:
     """
     wanted = list(dict.fromkeys(pieces(text)))
     overlap = max((len(data) for _, data in wanted), default=1) - 1
-    for file in sorted(path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()):
+    for file in sorted(path for path in _under(directory) if path.is_file() and not path.is_symlink()):
         yield from _traces_in(file, wanted, overlap)
+
+
+def _under(directory: Path) -> Iterator[Path]:
+    """All that is in ``directory`` and below; a directory that vanishes meanwhile (an index's) holds nothing."""
+
+    def tell(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for place, _, names in os.walk(directory, onerror=tell):
+        yield from (Path(place) / name for name in names)
 
 
 def _traces_in(file: Path, wanted: list[tuple[str, bytes]], overlap: int) -> Iterator[Trace]:

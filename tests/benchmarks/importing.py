@@ -1,35 +1,68 @@
-"""`python -m tests.benchmarks.importing URL TOKEN AGENT ITEMS`: an import, in a process of its own as it would be."""
+"""An import through the ingest stream, by a client in a process of its own, as importers are."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
+from pathlib import Path
+from typing import Final
 
 import nats
 
 from afterwit.bus import ingest, names
+from afterwit.bus.identity.parts import NODE
+from afterwit.deploy.admin import connected_as
+from afterwit.deploy.ready import Ready
+from tests.engines.waiting import wait_until
 
 from .corpus import Corpus
 
-_AT_ONCE = 128
+IMPORTER: Final = "ida"
+AT_ONCE: Final = 128
+"""Items on their way to the stream."""
+_SETTLED_WITHIN_S: Final = 1800.0
 
 
-async def _published(url: str, token: str, agent: str, items: int) -> None:
+async def imported(system: Ready, items: int, *, seed: int = 8) -> float:
+    """Import so many, until all are in the log and can be found; the seconds that it took."""
+    begun = time.perf_counter()
+    words = (system.nats, system.agents[IMPORTER], str(items), str(seed))
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.benchmarks.importing", *words)
+    try:
+        assert await process.wait() == 0, "the importer failed"
+    finally:
+        if process.returncode is None:
+            process.kill()
+    credentials = Path(system.data_dir) / "credentials" / f"{NODE}.json"
+    async with connected_as(NODE, system.nats, credentials) as operator:
+        js = operator.jetstream()
+
+        async def settled() -> bool:
+            consumer = await js.consumer_info(names.LOG, names.INDEXER)
+            waiting = (await js.stream_info(names.INGEST)).state.messages
+            return not (waiting or consumer.num_pending or consumer.num_ack_pending)
+
+        await wait_until(settled, description="the import is done", timeout_s=_SETTLED_WITHIN_S)
+    return time.perf_counter() - begun
+
+
+async def _published(url: str, token: str, items: int, seed: int) -> None:
     """Publish so many items to the ingest stream, as fast as it takes them."""
-    corpus, pool = Corpus(seed=8), f"agent/{agent}"
-    nc = await nats.connect(url, token=token, inbox_prefix=names.inbox(agent).encode())
+    corpus, pool = Corpus(seed), f"agent/{IMPORTER}"
+    nc = await nats.connect(url, token=token, inbox_prefix=names.inbox(IMPORTER).encode())
     try:
         js, left = nc.jetstream(), iter(range(items))
 
         async def publish() -> None:
             for _ in left:
-                await ingest.publish(js, agent, pool, corpus.memory(pool))
+                await ingest.publish(js, IMPORTER, pool, corpus.memory(pool))
 
-        await asyncio.gather(*(publish() for _ in range(_AT_ONCE)))
+        await asyncio.gather(*(publish() for _ in range(AT_ONCE)))
     finally:
         await nc.close()
 
 
 if __name__ == "__main__":
-    url, token, agent, items = sys.argv[1:]
-    asyncio.run(_published(url, token, agent, int(items)))
+    url, token, items, seed = sys.argv[1:]
+    asyncio.run(_published(url, token, int(items), int(seed)))
