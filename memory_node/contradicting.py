@@ -24,6 +24,7 @@ from .inference import Priority
 from .reflection.confidence import confidence
 from .reflection.conflicts import TOPIC, Verdict, judge
 from .reflection.episodes import AUTHOR
+from .reflection.relations import relation
 from .reflection.thinking import InPlace, Thinking
 from .write_path import Draft, WritePath
 
@@ -92,8 +93,9 @@ class Contradicting:
         if own is None or own.entry.memory.status in _PAST:
             return []
         ids: dict[str, None] = {}
-        if memory.fact is not None:
-            same_subject = IndexFilter(pools=(memory.pool,), fact_subject=memory.fact.subject, statuses_hidden=_PAST)
+        fact = memory.fact or relation(memory.content)
+        if fact is not None:
+            same_subject = IndexFilter(pools=(memory.pool,), fact_subject=fact.subject, statuses_hidden=_PAST)
             ids |= dict.fromkeys(each.id for each in await self._index.find(same_subject, limit=_FACTS))
         vector = raw_vector(own.entry.embedding) if own.entry.embedding else None
         near = IndexFilter(pools=(memory.pool,), kinds=_COMPARED, statuses_hidden=_PAST)
@@ -118,7 +120,7 @@ class Contradicting:
         is_newer = (memory.valid_from or memory.occurred_at) >= (other.valid_from or other.occurred_at)
         a, b = (other, memory) if is_newer else (memory, other)
         similarity = self._similarity(own, record)
-        if similarity < TOPIC and not (a.fact and b.fact):
+        if similarity < TOPIC and not ((a.fact or relation(a.content)) and (b.fact or relation(b.content))):
             return _Found(other, "compatible", "they are about different things")
         judged = await self._thinking.run(
             judge, a.content, b.content, similarity=similarity, fact_a=a.fact, fact_b=b.fact, b_is_newer=True

@@ -37,6 +37,7 @@ from ..guard import Guard
 from ..ids import derived_id
 from ..index import RECIPE, Index, IndexFilter
 from ..links import cause_weight
+from ..reflection.relations import read_again
 from ..write_path import Draft, WritePath
 from .purging import Purging
 from .reading import readable_record
@@ -93,6 +94,7 @@ class Changing:
             if request.content is not None:
                 texts, findings = self._guard.inspect(caller.agent, {"content": request.content})
                 changes["content"] = texts["content"]
+                changes.setdefault("fact", read_again(old.fact, old.content, texts["content"]))
             changed = replace(old, **{field: _utc(value) for field, value in changes.items()})
         memory = await self._write(record, changed, _change_between(old, changed), caller.agent)
         conflicts: tuple[Conflict, ...] = ()

@@ -34,6 +34,7 @@ from ..write_path import Draft, WritePath
 from .confidence import next_step, weighted_confidence
 from .episodes import AUTHOR, labels_of, source_of
 from .reflector import MOST_OPERATIONS
+from .relations import read_again
 
 _EVIDENCE_RELS: Final[frozenset[Rel]] = frozenset({"derived_from", "supports"})
 _UNTOUCHED: Final[frozenset[Status]] = frozenset({"archived", "purged", "quarantined"})
@@ -181,7 +182,8 @@ class Applying:
         change: Change = "updated"
         if operation.content is not None:
             texts, _ = self._guard.inspect(task.job.agent, {"content": operation.content})
-            memory = replace(memory, content=texts["content"])
+            fact = read_again(memory.fact, memory.content, texts["content"])
+            memory = replace(memory, content=texts["content"], fact=fact)
         if operation.status is not None and memory.status in ("active", "candidate"):
             memory = replace(memory, status=operation.status)
             if operation.status == "superseded":

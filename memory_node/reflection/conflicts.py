@@ -19,6 +19,8 @@ from . import cues
 from .axes import opposite
 from .facts import compare_facts
 from .keeping import squeezed
+from .relations import are_turned, is_exclusive
+from .relations import relation as relation_of
 from .statements import Statement
 from .values import Value, relation
 
@@ -75,7 +77,28 @@ def judge(
         exact = compare_facts(fact_a, fact_b)
         if exact is not None:
             return _of_facts(first, second, exact.relation, exact.why, b_is_newer)
-    return _of_texts(first, second, similarity, b_is_newer)
+    read = _of_relations(first, second, fact_a or relation_of(a), fact_b or relation_of(b), b_is_newer)
+    return read or _of_texts(first, second, similarity, b_is_newer)
+
+
+def _of_relations(a: Statement, b: Statement, x: Fact | None, y: Fact | None, b_is_newer: bool) -> Judgement | None:
+    """What follows from the relations that two texts state, if both do and it is of the same."""
+    if x is None or y is None or _meant_differently(a, b):
+        return None
+    if are_turned(x, y):
+        return Judgement("contradict", f"{x.object} is the {x.predicate} of {x.subject}, and the other way round")
+    exact = compare_facts(x, y)
+    if exact is None or (exact.relation == "different" and _is_within(x.object, y.object)):
+        return None
+    if exact.relation == "different" and not is_exclusive(x) and _newer(a, b, b_is_newer) is None:
+        return None
+    return _of_facts(a, b, exact.relation, exact.why, b_is_newer)
+
+
+def _is_within(a: str, b: str) -> bool:
+    """Whether one value only says more exactly what the other says: 3.2 and 3.2.1."""
+    shorter, longer = sorted((squeezed(a), squeezed(b)), key=len)
+    return longer.startswith(shorter) and not longer[len(shorter) :][:1].isdigit()
 
 
 def _of_facts(a: Statement, b: Statement, relation_: str, why: str, b_is_newer: bool) -> Judgement:

@@ -23,11 +23,21 @@ _PREDICATES: Final = (
     "weight|mass|重量",
     "amount|sum|金额|总额",
     "payment|payment method|付款方式|支付方式",
-    "version|release|版本",
+    "version|release|版本|版本号",
     "owner|responsible|in charge|负责人",
+    "port|port number|端口|端口号",
+    "manager|经理",
+    "contact|联系人",
+    "capacity|容量",
+    "time zone|timezone|时区",
+    "timeout|time out|超时时间",
+    "default branch|默认分支",
+    "depends on|依赖",
+    "works at|works for|就职于",
+    "lives in|住在",
     "address|地址",
     "phone|phone number|电话|电话号码",
-    "e-mail|email|mail|邮箱|电子邮件",
+    "e-mail|email|mail|e-mail address|email address|邮箱|电子邮件",
     "licence|license|许可证",
     "material|材质|材料",
     "colour|color|颜色",
@@ -49,9 +59,9 @@ _MANY: Final = re.compile(
     r"\b(?:likes?|dislikes?|loves?|hates?|enjoys?|speaks?|knows?|visited|has visited|been to|owns?|has|"
     r"have|uses?|allerg\w+|skills?|hobb\w+|"
     r"members?|includes?|contains?|tags?|friends?|colleagues?|children|languages?|supports?|bought|ordered|"
-    r"wrote|works? with|interested in|"
+    r"depends? on|wrote|works? with|interested in|"
     r"related to|mentions?|reads?|plays?|attended|sells?|offers?)\b|喜欢|讨厌|会说|去过|拥有|过敏|技能|"
-    r"爱好|成员|包含|包括|标签|朋友|同事|孩子|支持|买过|买了|认识|用过|参加",
+    r"依赖|爱好|成员|包含|包括|标签|朋友|同事|孩子|支持|买过|买了|认识|用过|参加",
     re.IGNORECASE,
 )
 _NONE: Final = re.compile(

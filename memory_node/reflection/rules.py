@@ -1,4 +1,4 @@
-"""The rule-based reflector: lessons, wishes and preferences of a session; what recurs over a pool's episodes."""
+"""The rule-based reflector: lessons, wishes, preferences and facts of a session; what recurs over a pool's episodes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...schemas import Memory
+from ...schemas import Fact, Memory
 from ...schemas.reflection import ReflectOperation, StoreOperation, UpdateOperation
 from ...schemas.words import EVENT_KINDS
 from .confidence import distinct_evidence
 from .discipline import judge_worth, same_again
 from .entities import salient_entities
+from .facts import compare_facts, predicate, subject
 from .keeping import conditions, squeezed
 from .lessons import lessons
 from .patterns import Pattern, find_patterns
 from .reflector import MOST_OPERATIONS, Material
-from .sentences import shortened
+from .relations import is_exclusive, relation
+from .sentences import sentences, shortened
 from .thinking import Thinking
 
 NAME: Final = "rules/1"
@@ -45,7 +47,8 @@ def operations(
     """What rules draw from a session's events and a pool's episodes, beside what is known already."""
     told = [event for event in events if event.kind in EVENT_KINDS]
     learned = list(_lessons(told, knowledge))
-    found = [*_most_important(list(_wishes(told, knowledge)), MOST_OPERATIONS - len(learned)), *learned]
+    said = [*_wishes(told, knowledge), *_facts(told, knowledge)]
+    found = [*_most_important(said, MOST_OPERATIONS - len(learned)), *learned]
     if not events or focus:
         found += _patterns(episodes, knowledge)
     return found
@@ -93,6 +96,8 @@ def _wishes(events: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[R
         if event.kind != "user_input":
             continue
         for sentence in conditions(event.content):
+            if _exact(sentence) is not None:
+                continue
             verdict = judge_worth(sentence, event.kind)
             if not verdict.keep or verdict.worth not in ("wish", "preference", "constraint", "correction"):
                 continue
@@ -113,6 +118,43 @@ def _wishes(events: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[R
                 importance=verdict.importance,
                 key=key,
             )
+
+
+def _facts(events: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[ReflectOperation]:
+    """What the user says of a thing that has one value at a time, as facts that can be compared exactly."""
+    known = [memory for memory in knowledge if memory.fact is not None]
+    for event in events:
+        if event.kind != "user_input":
+            continue
+        for sentence in sentences(event.content):
+            fact = _exact(sentence)
+            if fact is None:
+                continue
+            again = next((memory for memory in known if _is_same(memory.fact, fact)), None)
+            if again is not None:
+                if not _shown_by(again, (event.id,)):
+                    yield UpdateOperation(id=again.id, evidence=(event.id,), because="said again")
+                continue
+            yield StoreOperation(
+                content=sentence,
+                kind="fact",
+                evidence=(event.id,),
+                because=f"the user states a fact ({fact.predicate})",
+                entities=tuple(salient_entities([(event.kind, sentence)], (), 8)),
+                fact=fact,
+                importance=0.7,
+                key=_key("fact", None, f"{subject(fact)} {predicate(fact)} {fact.object}"),
+            )
+
+
+def _exact(sentence: str) -> Fact | None:
+    fact = relation(sentence)
+    return fact if fact is not None and is_exclusive(fact) else None
+
+
+def _is_same(known: Fact | None, fact: Fact) -> bool:
+    compared = compare_facts(known, fact) if known is not None else None
+    return compared is not None and compared.relation == "equal"
 
 
 def _patterns(episodes: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[ReflectOperation]:
