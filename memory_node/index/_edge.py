@@ -70,6 +70,7 @@ def edge_filter(conditions: Conditions | None) -> Filter | None:
 def search(shard: EdgeShard, calibration: Calibration, query: IndexQuery) -> list[Hit]:
     """See `Index.search`."""
     steps = searching(calibration, query)
+    filters = _Filters()
     answer: Any = None
     while True:
         try:
@@ -77,7 +78,7 @@ def search(shard: EdgeShard, calibration: Calibration, query: IndexQuery) -> lis
         except StopIteration as end:
             hits: list[Hit] = end.value
             return hits
-        answer = _answer(shard, step)
+        answer = _answer(shard, step, filters)
 
 
 def newest(among: Conditions, limit: int, payload: list[str]) -> ScrollRequest:
@@ -91,13 +92,26 @@ def newest(among: Conditions, limit: int, payload: list[str]) -> ScrollRequest:
     )
 
 
-def _answer(shard: EdgeShard, step: Step) -> Any:
+class _Filters:
+    """The filters of one search, each made once: its ten queries share two, and making one takes 0.1 ms."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Conditions | None, Filter | None]] = {}
+
+    def of(self, among: Conditions | None) -> Filter | None:
+        made = self._made.get(id(among))
+        if made is None:
+            made = self._made[id(among)] = (among, edge_filter(among))  # kept with it: its id is not given again
+        return made[1]
+
+
+def _answer(shard: EdgeShard, step: Step, filters: _Filters) -> Any:
     match step:
         case Batch(queries):
-            answers = shard.query_batch(QueryBatchRequest([_request(query) for query in queries]))
+            answers = shard.query_batch(QueryBatchRequest([_request(query, filters) for query in queries]))
             return [{hit.id: hit.score for hit in answer} for answer in answers]
         case Size(among):
-            return shard.count(CountRequest(exact=False, filter=edge_filter(among)))
+            return shard.count(CountRequest(exact=False, filter=filters.of(among)))
         case Read(ids):
             return {id: (seq, memory) for id, seq, memory in _stored(shard.retrieve(ids, ["seq", MEMORY], False))}
         case Newest(among, limit):
@@ -110,17 +124,17 @@ def _stored(records: list[Any]) -> list[tuple[Any, int, bytes]]:
     return [(id, payload["seq"], payload[MEMORY].encode()) for id, payload in payloads if MEMORY in payload]
 
 
-def _request(nearest: Nearest) -> QueryRequest:
+def _request(nearest: Nearest, filters: _Filters) -> QueryRequest:
     vector, params = nearest.vector, None
     if not isinstance(vector, list):
-        params = SearchParams(idf=IdfParams(corpus=edge_filter(nearest.corpus)))
+        params = SearchParams(idf=IdfParams(corpus=filters.of(nearest.corpus)))
     query = Query.Nearest(
         vector if isinstance(vector, list) else SparseVector(vector.indices, vector.values), using=nearest.using
     )
     return QueryRequest(
         limit=nearest.limit,
         query=query,
-        filter=edge_filter(nearest.among),
+        filter=filters.of(nearest.among),
         params=params,
         with_payload=False,
         with_vector=False,

@@ -38,7 +38,11 @@ IDENTIFIER_WEIGHT: Final = 2.0
 
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _IS_HAN: Final = re.compile(f"[{_HAN}]")
-_IS_LETTER: Final = re.compile(r"[^\W\d_]")
+_HAN_RUN: Final = re.compile(f"[{_HAN}]+")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+# None of these is a combining character; asking the character database about every Chinese one takes most of the time.
+_PLAIN: Final = f"\x00-\u02ff\u2000-\u20cf\u3000-\u3029\uac00-\ud7ff{_HAN}"
+_MAY_COMBINE: Final = re.compile(f"[^{_PLAIN}]")
 # A run of Han characters, or a run of other letters and digits with single joiners inside it.
 _RUN: Final = re.compile(rf"[{_HAN}]+|(?:(?![{_HAN}_])\w)+(?:[-_.:/@'’+#&](?:(?![{_HAN}_])\w)+)*")
 _PART: Final = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
@@ -61,9 +65,11 @@ class SparseWeights:
 
 def han_share(text: str) -> float:
     """How much of ``text`` is Chinese, 0…1. One Han character counts as three letters do."""
-    han = len(_IS_HAN.findall(text))
-    others = len(_IS_LETTER.findall(text)) - han
-    return 3 * han / (3 * han + others) if han else 0.0
+    if text.isascii() or not (runs := _HAN_RUN.findall(text)):
+        return 0.0
+    han = sum(map(len, runs))
+    others = sum(map(len, _LETTERS.findall(text))) - han
+    return 3 * han / (3 * han + others)
 
 
 def language(text: str) -> Language:
@@ -86,8 +92,11 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
-    plain = "".join(c for c in decomposed if not unicodedata.combining(c))
-    return unicodedata.normalize("NFKC", plain)
+    return unicodedata.normalize("NFKC", _MAY_COMBINE.sub(_uncombined, decomposed))
+
+
+def _uncombined(match: re.Match[str]) -> str:
+    return "" if unicodedata.combining(match[0]) else match[0]
 
 
 def terms(text: str) -> list[str]:

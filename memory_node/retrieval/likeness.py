@@ -26,9 +26,10 @@ _LITTLE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """What of a memory is compared."""
+    """What of a memory is compared. ``telling`` are its words without those that every text has."""
 
     words: frozenset[str]
+    telling: frozenset[str]
     entities: frozenset[str]
     tags: frozenset[str]
     language: str
@@ -37,8 +38,10 @@ class Likeness:
     @classmethod
     def of(cls, memory: Memory) -> Likeness:
         """The comparable parts of ``memory``; of a long text, its beginning."""
+        words = frozenset(_words(folded(memory.content[:_READ])))
         return cls(
-            frozenset(_words(folded(memory.content[:_READ]))),
+            words,
+            words - _LITTLE,
             frozenset(map(folded, memory.entities)),
             frozenset(map(folded, memory.tags)),
             language(memory.content[:_READ]),
@@ -57,8 +60,8 @@ class Likeness:
         """
         if self.language != other.language and self.entities & other.entities and self.tags & other.tags:
             return True
-        mine, theirs = self.words - _LITTLE, other.words - _LITTLE
-        common = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
+        shorter = min(len(self.telling), len(other.telling))
+        common = len(self.telling & other.telling) / max(1, shorter)
         return common >= _SAME_SUBJECT or (common >= _WITH_ENTITY and bool(self.entities & other.entities))
 
     def same(self, other: Likeness) -> bool:
