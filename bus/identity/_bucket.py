@@ -72,6 +72,14 @@ class Bucket:
             found = [stored async for stored in self._reader.scan(subject=subject)]
         return {entry.key: entry for entry in map(self._entry, found)}
 
+    async def newest(self, pattern: str) -> int:
+        """The revision of what was written last under the keys that match; 0 if there are none.
+
+        As long as it stays, nothing that `matching` gave has changed: a deletion is written as well.
+        """
+        stored = await self._reader.last(self._prefix + pattern)
+        return 0 if stored is None else stored.seq
+
     async def put(self, key: str, value: bytes, *, expected: int, over: str | None = None) -> None:
         """Write ``key`` if the last revision is still ``expected``.
 

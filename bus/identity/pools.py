@@ -18,13 +18,16 @@ from .. import names
 from ._bucket import Bucket, Entry, LostRaceError
 
 _ATTEMPTS: Final = 32
+_KNOWN: Final = 256
+"""Agents whose grants are kept."""
 
 
 class PoolRegistry:
     """Pools and grants in the key-value bucket `names.POOLS`: one key per pool, one per grant.
 
-    Nothing is cached: each question is one read (about 0.3 ms), so that what was revoked is gone at once; with
-    ``replicas`` the leader alone is asked. A change of a grant is a compare-and-set over *all* grants of its pool, so
+    Each question is a read (about 0.3 ms), so that what was revoked is gone at once; with ``replicas`` the leader alone
+    is asked. The grants of one agent, which may be hundreds, are kept for as long as the registry says, each time, that
+    nothing was written to them since. A change of a grant is a compare-and-set over *all* grants of its pool, so
     that of two owners who revoke each other one loses and looks again. A grant whose ``until`` has passed is as good
     as none everywhere.
 
@@ -40,6 +43,7 @@ class PoolRegistry:
     ) -> None:
         self._bucket = Bucket(nc, names.POOLS, leader=replicas > 1)
         self._now = now
+        self._known: dict[str, tuple[int, dict[str, Grant]]] = {}
 
     async def create(self, pool: str, description: str, by: str) -> None:
         """Make a shared pool whose owner is ``by``.
@@ -132,21 +136,29 @@ class PoolRegistry:
 
     async def grants_of(self, agent: str) -> dict[str, Grant]:
         """The grants of one agent by shared pool."""
-        entries = await self._bucket.matching(names.grants_of_agent(agent))
-        return {names.parse_grant_key(key)[0]: grant for key, grant in self._in_force(entries).items()}
+        of_agent = names.grants_of_agent(agent)
+        revision, grants = self._known.get(agent, (-1, {}))
+        if revision != await self._bucket.newest(of_agent):
+            entries = await self._bucket.matching(of_agent)
+            revision = max((entry.revision for entry in entries.values()), default=0)
+            grants = {names.parse_grant_key(key)[0]: grant for key, grant in _given(entries).items()}
+            while len(self._known) >= _KNOWN:
+                del self._known[next(iter(self._known))]
+            self._known[agent] = revision, grants
+        return self._in_force(grants)
 
     async def grants_in(self, pool: str) -> dict[str, Grant]:
         """The grants in one pool by agent."""
         if not _is_shared(pool):
             return {}
-        return _by_agent(self._in_force(await self._bucket.matching(names.grants_in_pool(pool))))
+        return _by_agent(self._in_force(_given(await self._bucket.matching(names.grants_in_pool(pool)))))
 
     async def grant_of(self, pool: str, agent: str) -> Grant | None:
         """The grant of one agent in one shared pool."""
         if not _is_shared(pool):
             return None
         entry = await self._bucket.get(names.grant_key(pool, agent))
-        return None if entry is None else self._in_force({entry.key: entry}).get(entry.key)
+        return None if entry is None else self._in_force(_given({entry.key: entry})).get(entry.key)
 
     async def _change(
         self, pool: str, agent: str, given: bytes | None, check: Callable[[Mapping[str, Grant]], None]
@@ -157,7 +169,7 @@ class PoolRegistry:
         key, over = names.grant_key(pool, agent), names.grants_in_pool(pool)
         for _ in range(_ATTEMPTS):
             entries = await self._bucket.matching(over)
-            check(_by_agent(self._in_force(entries)))
+            check(_by_agent(self._in_force(_given(entries))))
             seen = max((entry.revision for entry in entries.values()), default=0)
             try:
                 if given is not None:
@@ -173,10 +185,14 @@ class PoolRegistry:
         grants = await self.grants_in(pool)
         return by in grants and grants[by].role == "owner" and await self.get(pool) is None
 
-    def _in_force(self, entries: Mapping[str, Entry]) -> dict[str, Grant]:
+    def _in_force(self, grants: Mapping[str, Grant]) -> dict[str, Grant]:
         now = self._now()
-        stored = {key: decode(e.value, Grant) for key, e in entries.items() if e.value is not None}
-        return {key: grant for key, grant in stored.items() if grant.until is None or grant.until > now}
+        return {key: grant for key, grant in grants.items() if grant.until is None or grant.until > now}
+
+
+def _given(entries: Mapping[str, Entry]) -> dict[str, Grant]:
+    """What stands in ``entries``, in force or not."""
+    return {key: decode(entry.value, Grant) for key, entry in entries.items() if entry.value is not None}
 
 
 def _by_agent(grants: Mapping[str, Grant]) -> dict[str, Grant]:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Final
 
 import numpy as np
 
 from ...bus.log import Log, LogRecord
 from ...bus.rpc import Caller
-from ...schemas import Trace, TracedItem, TraceReply
+from ...schemas import Memory, TimeRange, Trace, TracedItem, TraceReply, Unavailable
 from ..access import Access, no_such_memory
 from ..index import Calibration, Index, IndexFilter, raw_vector
 from ..tracing import MAX_VISITED, Step, chosen, trigger_of, walk
 from .reading import readable_record
+
+logger = logging.getLogger(__name__)
+
+_FORESEEN: Final = 100
+"""Events of a session that are looked through at once, the last ones before the start: 3 ms."""
+_FORESEEN_WITHIN_S: Final = 0.25
+_INSTANT: Final = timedelta(microseconds=1)
 
 
 class Tracing:
@@ -32,6 +43,8 @@ class Tracing:
             return TraceReply(items=(), triggered=False)
         walker = _Walker(caller.agent, self._access, self._log, self._index)
         expand = walker.causes if request.direction == "causes" else walker.effects
+        if request.direction == "causes":
+            await walker.foresee(start, request.max_depth)
         found = await walk(start, expand, walker.read, max_depth=request.max_depth)
         items = chosen(start, found, request.top_k, self._similarity)
         return TraceReply(
@@ -77,6 +90,30 @@ class _Walker:
         self._readable: dict[str, bool] = {}
         self._pools: tuple[str, ...] | None = None
         self._pool_of: dict[str, str] = {}
+        self._foreseen: dict[str, LogRecord] = {}
+
+    async def foresee(self, start: LogRecord, max_depth: int) -> None:
+        """Read at once what the walk back will mostly come to, where it would read step by step: its session's events.
+
+        The index says which they are; what is walked are the log's newest versions all the same, and what the index
+        does not know, or not so any more, is read when the walk comes to it.
+        """
+        memory = start.entry.memory
+        if memory.session_id is None or not _causes(memory) or self._index.state != "ok":
+            return
+        before = TimeRange(end=memory.occurred_at + _INSTANT)
+        where = IndexFilter(pools=(memory.pool,), session_id=memory.session_id, time_range=before)
+        try:
+            async with asyncio.timeout(_FORESEEN_WITHIN_S):
+                events = {event.id: event for event in await self._index.find(where, _FORESEEN)}
+        except (TimeoutError, Unavailable) as e:
+            logger.info("tracing step by step: %s", e)
+            return
+        seen = set(frontier := set(_causes(memory)))
+        for _ in range(max_depth - 1):
+            frontier = {cause for id in frontier if id in events for cause in _causes(events[id])} - seen
+            seen |= frontier
+        self._foreseen = await self._log.latest_many(tuple(seen), dict.fromkeys(seen, memory.pool))
 
     async def causes(self, events: Mapping[str, LogRecord]) -> list[Step]:
         """From events to what caused them."""
@@ -107,7 +144,10 @@ class _Walker:
     async def read(self, steps: Iterable[Step]) -> dict[str, LogRecord]:
         """The ends of ``steps`` that exist and that the caller may read."""
         ids = list(dict.fromkeys(step.target for step in steps))
-        records = await self._log.latest_many(ids, {id: self._pool_of[id] for id in ids if id in self._pool_of})
+        records = {id: self._foreseen[id] for id in ids if id in self._foreseen}
+        if unforeseen := [id for id in ids if id not in records]:
+            pools = {id: self._pool_of[id] for id in unforeseen if id in self._pool_of}
+            records |= await self._log.latest_many(unforeseen, pools)
         if elsewhere := [id for id in ids if id not in records]:
             records |= await self._log.latest_many(elsewhere)
         return {id: r for id, r in records.items() if await self._may_read(r.entry.memory.pool)}
@@ -116,3 +156,7 @@ class _Walker:
         if pool not in self._readable:
             self._readable[pool] = await self._access.may_read(self._agent, pool)
         return self._readable[pool]
+
+
+def _causes(memory: Memory) -> list[str]:
+    return [link.target for link in memory.links if link.rel == "caused_by"]

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 from qdrant_edge import (
     Distance,
     EdgeConfig,
@@ -76,21 +78,7 @@ class EngineFloor:
 
     def query(self, text: str, pools: Sequence[str]) -> float:
         """Seconds of the hybrid query: the best by meaning and the best by words, fused, five memories read."""
-        vector = self._embedder.embed([text], "query")[0].tolist()
-        words = sparse_query(text)
-        sparse = SparseVector(words.indices, words.values)
-        visible, readable = _filters(pools)
-        idf = SearchParams(idf=IdfParams(corpus=readable))
-        request = QueryRequest(
-            limit=TOP_K,
-            query=Fusion.Rrf(k=60),  # type: ignore[arg-type]  # a Fusion, but the stubs do not say so
-            prefetches=[
-                Prefetch(limit=CANDIDATES, query=Query.Nearest(vector, using="dense"), filter=visible),
-                Prefetch(limit=CANDIDATES, query=Query.Nearest(sparse, using="words"), filter=visible, params=idf),
-            ],
-            with_payload=["memory"],
-            with_vector=False,
-        )
+        request = hybrid(text, self._embedder.embed([text], "query")[0], pools, limit=TOP_K)
         begun = time.perf_counter()
         found = self._shard.query(request)
         took = time.perf_counter() - begun
@@ -118,6 +106,24 @@ class EngineFloor:
         times = {field: time.timestamp() for field in _TIMES if (time := fields[field]) is not None}
         payload = {field: fields[field] for field in _KEYWORDS if fields[field]} | times
         return Point(memory.id, vectors, payload | {"memory": msgspec.json.encode(memory).decode()})
+
+
+def hybrid(text: str, vector: NDArray[np.float32], pools: Sequence[str], *, limit: int) -> QueryRequest:
+    """The best by meaning and the best by words, fused, ``limit`` memories read."""
+    words = sparse_query(text)
+    sparse = SparseVector(words.indices, words.values)
+    visible, readable = _filters(pools)
+    idf = SearchParams(idf=IdfParams(corpus=readable))
+    return QueryRequest(
+        limit=limit,
+        query=Fusion.Rrf(k=60),  # type: ignore[arg-type]  # a Fusion, but the stubs do not say so
+        prefetches=[
+            Prefetch(limit=CANDIDATES, query=Query.Nearest(vector.tolist(), using="dense"), filter=visible),
+            Prefetch(limit=CANDIDATES, query=Query.Nearest(sparse, using="words"), filter=visible, params=idf),
+        ],
+        with_payload=["memory"],
+        with_vector=False,
+    )
 
 
 def _filters(pools: Sequence[str]) -> tuple[Filter, Filter]:

@@ -13,6 +13,7 @@ import random
 import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,13 @@ from afterwit.bus.log import Log
 from afterwit.bus.rpc import Caller
 from afterwit.bus.streams import ensure_streams
 from afterwit.memory_node.access import Access
-from afterwit.memory_node.index import Calibration
+from afterwit.memory_node.index import Calibration, EdgeIndex
 from afterwit.memory_node.operations.tracing import Tracing
+from afterwit.memory_node.rebuilding import batches_of
 from afterwit.schemas import Link, LogEntry, Trace
 from tests.embedders import WordEmbedder
 from tests.engines.nats_server import NatsServer
-from tests.samples import entry, new_id
+from tests.samples import NOON, entry, new_id
 
 from .measuring import Timing
 
@@ -54,9 +56,11 @@ async def measure(console: Console, events: int, directory: Path) -> bool:
             await _fill(log, [event for chain in chains for event in chain])
             console.print(f"{sum(map(len, chains))} events in chains of {DEPTH} steps, two causes a step")
             calibration = await asyncio.to_thread(Calibration.measure, WordEmbedder())
-            nobody: Any = None  # causes are read from the log alone, and one's own pool needs no grant
-            tracing = Tracing(access=Access(nobody, nobody), log=log, index=nobody, calibration=calibration)
-            ours, floor = await _rounds(tracing, raw, chains)
+            nobody: Any = None  # one's own pool needs no grant
+            async with await EdgeIndex.open(directory / "index", calibration) as index:
+                await index.rebuilt(batches_of(log))
+                tracing = Tracing(access=Access(nobody, nobody), log=log, index=index, calibration=calibration)
+                ours, floor = await _rounds(tracing, raw, chains)
         finally:
             await raw.close()
             await nc.close()
@@ -96,12 +100,18 @@ async def _read(raw: Client, ids: list[str]) -> None:
 def _chain() -> list[LogEntry]:
     """Events from the root to the end; each is caused by both of the step before it."""
     events: list[LogEntry] = []
+    session = new_id()
     for step in range(DEPTH):
         causes = tuple(Link(rel="caused_by", target=e.memory.id, weight=0.9) for e in events[-2:] if step)
-        pair = [entry(f"step {step}, {side}", pool=_POOL, id=new_id(), links=causes) for side in ("one", "other")]
-        events += pair
+        for side in ("one", "other"):
+            at = NOON + timedelta(seconds=step)
+            event = entry(
+                f"step {step}, {side}", pool=_POOL, session_id=session, turn=step, occurred_at=at, links=causes
+            )
+            events.append(event)
     last = tuple(Link(rel="caused_by", target=e.memory.id, weight=0.9) for e in events[-2:])
-    return [*events, entry("the end", pool=_POOL, id=new_id(), links=last)]
+    end = NOON + timedelta(seconds=DEPTH)
+    return [*events, entry("the end", pool=_POOL, session_id=session, turn=DEPTH, occurred_at=end, links=last)]
 
 
 async def _fill(log: Log, entries: list[LogEntry]) -> None:

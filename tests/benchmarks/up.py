@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -38,10 +38,16 @@ class _Silent:
 
 
 @asynccontextmanager
-async def started(command: Sequence[str], directory: Path, *agents: str) -> AsyncIterator[Ready]:
-    """``command`` with its data under ``directory``, on free ports, ready; stopped by SIGTERM at the end."""
+async def started(
+    command: Sequence[str], directory: Path, *agents: str, variables: Mapping[str, str] | None = None
+) -> AsyncIterator[Ready]:
+    """``command`` with its data under ``directory``, on free ports, ready; stopped by SIGTERM at the end.
+
+    ``variables`` are settings, ``AFTERWIT_…``; the developer's own are left out.
+    """
     ready_file = directory / "ready.json"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AFTERWIT_")}
+    environment |= variables or {}
     with (directory / "up.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             *(*command, "--data-dir", str(directory / "data"), "--port", "0", "--nats-port", "0"),

@@ -51,6 +51,29 @@ async def test_a_pool_whose_making_was_cut_short_works_and_is_finished_by_its_ow
     assert (await pools.list())[TEAM].description == "finished"
 
 
+async def test_what_another_node_grants_and_revokes_is_seen_by_one_that_asked_before(
+    node: Client, pools: PoolRegistry
+) -> None:
+    elsewhere = PoolRegistry(node)
+    other = "shared/other"
+    for pool in (TEAM, other):
+        await elsewhere.create(pool, "", by="alice")
+        await elsewhere.grant(pool, "bob", "reader", until=None, by="alice")
+
+    async def seen() -> dict[str, str]:
+        return {pool: grant.role for pool, grant in (await pools.grants_of("bob")).items()}
+
+    first, unchanged = await seen(), await seen()
+    await elsewhere.grant(TEAM, "bob", "writer", until=None, by="alice")
+    promoted = await seen()
+    await elsewhere.revoke(other, "bob", by="alice")
+    left = await seen()
+    await elsewhere.revoke(TEAM, "bob", by="alice")
+    both = {TEAM: "reader", other: "reader"}
+    assert (first, unchanged, promoted) == (both, both, {TEAM: "writer", other: "reader"})
+    assert (left, await seen()) == ({TEAM: "writer"}, {})
+
+
 async def test_a_grant_is_seen_at_once_and_gone_at_once(pools: PoolRegistry) -> None:
     await pools.create(TEAM, "", by="alice")
     await pools.grant(TEAM, "bob", "reader", until=None, by="alice")
