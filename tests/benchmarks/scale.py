@@ -33,12 +33,14 @@ from rich.console import Console
 from rich.table import Table
 
 from afterwit.bus import names
-from afterwit.bus.identity.parts import ADMIN
+from afterwit.bus.identity.parts import ADMIN, NODE
+from afterwit.bus.log import Log
 from afterwit.bus.rpc import Requester
 from afterwit.deploy.admin import connected_as
 from afterwit.deploy.ready import Ready
-from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter, IndexQuery
-from afterwit.schemas import Explain, Memory, PoolCreate, Retrieve, StoreMany, Where, codec
+from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter, IndexQuery, embedding
+from afterwit.schemas import Explain, LogEntry, Memory, PoolCreate, Retrieve, Where
+from tests.engines.waiting import wait_until
 
 from . import up
 from .corpus import AGENT
@@ -56,6 +58,7 @@ _READERS: Final = 2
 _BLOCKS: Final = 3
 _RECALL_QUERIES: Final = 20
 _PAGE: Final = 1000
+_INDEXED_WITHIN_S: Final = 900
 _ROUNDING: Final = 1e-5
 _STUB: Final = StubEmbedder()
 _NOTHING_BESIDE: Final = {f"AFTERWIT_REFLECT_ON_{why}": "false" for why in ("SESSION_END", "RECURRENCE", "SCHEDULE")}
@@ -173,14 +176,36 @@ def _started(directory: Path) -> Any:
 
 
 async def _fill(system: Ready, count: int) -> None:
-    credentials = Path(system.data_dir) / "credentials" / f"{ADMIN}.json"
-    async with connected_as(ADMIN, system.nats, credentials) as nc:
+    """Through the log, which the index is filled from: so no conflicts are looked for."""
+    credentials = Path(system.data_dir) / "credentials"
+    async with connected_as(ADMIN, system.nats, credentials / f"{ADMIN}.json") as nc:
         requester = Requester(nc, timeout_s=120)
         for pool in POOLS[1:]:
             await requester.call(AGENT, "pool_create", PoolCreate(pool=pool))
-        for batch in ScaleCorpus(seed=7).batches(count):
-            reply = await requester.call(AGENT, "store_many", StoreMany(items=tuple(map(codec.to_plain, batch))))
-            assert all(result.memory for result in reply.results), reply.results
+        async with connected_as(NODE, system.nats, credentials / f"{NODE}.json") as node:
+            log = Log(node)
+            for batch in ScaleCorpus(seed=7).batches(count):
+                seqs = [_seq(result) for result in await log.append_many([(entry, 0) for entry in _entries(batch)])]
+
+        async def indexed() -> bool:
+            last = Retrieve(query="KST-1", pools=POOLS[:1], after_seq=seqs[-1])  # waits for it, for some seconds
+            return not (await requester.call(AGENT, "retrieve", last)).degraded
+
+        await wait_until(indexed, description="all is indexed", timeout_s=_INDEXED_WITHIN_S)
+
+
+def _seq(result: int | Exception) -> int:
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _entries(memories: Sequence[Memory]) -> list[LogEntry]:
+    vectors = _STUB.embed([memory.content for memory in memories], "passage")
+    return [
+        LogEntry(memory=memory, change="created", actor=AGENT, embedding=embedding(_STUB.model, vector))
+        for memory, vector in zip(memories, vectors, strict=True)
+    ]
 
 
 async def _recall(copy: Path, calibration: Calibration, count: int) -> dict[tuple[str, str], float]:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from importlib import resources
 from typing import Any, Final
 
-from afterwit.schemas import Memory, Store, TimeRange
+from afterwit.schemas import Memory, TimeRange
 from afterwit.schemas.words import Kind, Tier
+from tests.samples import memory
 
 from .corpus import AGENT
 
@@ -67,7 +68,7 @@ class ScaleCorpus:
             for language in ("en", "zh")
         ]
 
-    def batches(self, count: int, size: int = 256) -> Iterator[list[Store]]:
+    def batches(self, count: int, size: int = 256) -> Iterator[list[Memory]]:
         """``count`` memories of all pools, mixed."""
         weights = [1 / (10 + place) for place in range(len(POOLS))]
         for start in range(0, count, size):
@@ -80,14 +81,15 @@ class ScaleCorpus:
         words = self._random.choice(self._random.choice(self._sentences)).split()[:_ASKED_WORDS]
         return f"{' '.join(words)} KST-{self._random.randrange(count)}"
 
-    def _memory(self, number: int, pool: str, count: int) -> Store:
+    def _memory(self, number: int, pool: str, count: int) -> Memory:
         """Of one language, of a sentence or up to twenty: 150 characters in the median, a thousand at most."""
         sentences = min(_MOST_SENTENCES, 1 + int(self._random.expovariate(0.35)))
         text = " ".join(self._random.sample(self._random.choice(self._sentences), sentences))
         in_session = self._random.random() < _IN_SESSIONS
-        return Store(
-            content=f"KST-{number}: {text}",
+        return memory(
+            f"KST-{number}: {text}",
             pool=pool,
+            author=AGENT,
             tier=self._random.choice(_TIERS),
             kind=self._random.choice(_KINDS),
             entities=(f"service-{self._random.randrange(50)}",),

@@ -27,6 +27,7 @@ from afterwit.bus.log import Log
 from afterwit.bus.rpc import Caller
 from afterwit.bus.streams import ensure_streams
 from afterwit.memory_node.access import Access
+from afterwit.memory_node.giving_way import Background, Way
 from afterwit.memory_node.index import Calibration, EdgeIndex
 from afterwit.memory_node.operations.tracing import Tracing
 from afterwit.memory_node.rebuilding import batches_of
@@ -58,7 +59,7 @@ async def measure(console: Console, events: int, directory: Path) -> bool:
             calibration = await asyncio.to_thread(Calibration.measure, WordEmbedder())
             nobody: Any = None  # one's own pool needs no grant
             async with await EdgeIndex.open(directory / "index", calibration) as index:
-                await index.rebuilt(batches_of(log))
+                await index.rebuilt(batches_of(log, Background(Way())))
                 tracing = Tracing(access=Access(nobody, nobody), log=log, index=index, calibration=calibration)
                 ours, floor = await _rounds(tracing, raw, chains)
         finally:
