@@ -28,9 +28,6 @@ SEMANTIC: Final = 0.7
 KEYWORD: Final = 0.3
 """How candidates are cut to the limit (the hybrid profile's weights, design §5); scoring proper comes later."""
 
-MAX_QUERY_TERMS: Final = 64
-"""Terms of a query that count. A question has a dozen; whoever pastes a log is helped by its beginning."""
-
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
@@ -87,8 +84,7 @@ class _Search:
         self._query = query
         self._filter = conditions(query.filter)
         self._corpus = corpus(query.filter)
-        words = sparse_query(query.text)
-        self._words = SparseWeights(words.indices[:MAX_QUERY_TERMS], words.values[:MAX_QUERY_TERMS])
+        self._words = sparse_query(query.text)
         self._vector: list[float] | None = None
         if query.vector is not None:
             self._vector = calibration.apply(np.asarray(query.vector)[None, :], [query.text], "query")[0].tolist()

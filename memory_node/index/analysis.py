@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 import rjieba
@@ -33,6 +34,10 @@ AVERAGE_LENGTH: Final = 16
 """Terms of an average memory: 14–15 in talk. A constant, so that a document's weights do not depend on the others."""
 MAX_TERMS: Final = 20_000
 """Of one text; far more than 64 KiB of prose has."""
+MAX_QUERY: Final = 4000
+"""Characters of a query whose words count."""
+MAX_QUERY_TERMS: Final = 64
+"""Of a query. A question has a dozen; whoever pastes a log is helped by its beginning."""
 
 IDENTIFIER_WEIGHT: Final = 2.0
 
@@ -128,8 +133,12 @@ def weighed_document(counts: Mapping[int, float]) -> SparseWeights:
 
 
 def sparse_query(text: str) -> SparseWeights:
-    """The query side: every distinct term once; identifiers weigh more, since they are meant exactly."""
-    weights = {term_number(term): IDENTIFIER_WEIGHT if is_identifier(term) else 1.0 for term in terms(text)}
+    """The query side: every distinct term once; identifiers weigh more, since they are meant exactly.
+
+    Of a long text its first `MAX_QUERY_TERMS` terms, within `MAX_QUERY` characters.
+    """
+    first = islice(dict.fromkeys(terms(text[:MAX_QUERY])), MAX_QUERY_TERMS)
+    weights = {term_number(term): IDENTIFIER_WEIGHT if is_identifier(term) else 1.0 for term in first}
     numbers = sorted(weights)
     return SparseWeights(numbers, [weights[n] for n in numbers])
 

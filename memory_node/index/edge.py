@@ -41,8 +41,8 @@ _READERS: Final = 2
 _AT_ONCE: Final = 64
 """Points per engine call: the binding (0.9.0) holds the GIL in every call, and 64 points take it for about 6 ms."""
 _SHORT: Final = 4
-"""So few are written at once, in the event loop: a thread would not free the loop from a call that holds the GIL, and
-getting there and back takes as long again as writing one point (0.4 ms on an idle machine, 2 ms on a busy one)."""
+"""So few are written or found at once, in the event loop: a thread would not free the loop from a call that holds the
+GIL, and getting there and back takes as long as writing one point (0.4 ms on an idle machine, 2 ms on a busy one)."""
 _PAGE: Final = 1000
 _MEMORY: Final = msgspec.json.Decoder(Memory)
 _AN_INDEX: Final = re.compile(r".+-\d+-v\d+")
@@ -51,9 +51,8 @@ _AN_INDEX: Final = re.compile(r".+-\d+-v\d+")
 class EdgeIndex:
     """See `Index`. Engine calls run in its own threads, one that writes and two that read.
 
-    Short writes and searches are made in the event loop: the engine holds the GIL, so a thread would not free the loop
-    of them; it would only be waited for (with 16 callers half as long again for a search, twice as long at the 99th
-    percentile).
+    Searches, and what is short, are made in the event loop: the engine holds the GIL, so a thread would not free the
+    loop of them. It would only be waited for: with 16 callers half as long again, twice as long at the 99th percentile.
 
     ::
 
@@ -118,11 +117,12 @@ class EdgeIndex:
 
     async def search(self, query: IndexQuery) -> list[Hit]:
         """See `Index.search`."""
-        with self._noted():
-            return _translated(self._on_serving, search, self._calibration, query)
+        return self._at_once(search, self._calibration, query)
 
     async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
         """See `Index.find`."""
+        if limit <= _SHORT:
+            return self._at_once(_find, filter, limit)
         return await self._read(_find, filter, limit)
 
     async def count(self, filter: IndexFilter) -> int:
@@ -185,6 +185,11 @@ class EdgeIndex:
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._close)
+
+    def _at_once(self, call: Callable[Concatenate[EdgeShard, P], T], *args: P.args, **_: P.kwargs) -> T:
+        with self._noted():
+            found: T = _translated(self._on_serving, call, *args)
+            return found
 
     async def _read(self, call: Callable[Concatenate[EdgeShard, P], T], *args: P.args, **_: P.kwargs) -> T:
         return await self._run(self._readers, self._on_serving, call, *args)

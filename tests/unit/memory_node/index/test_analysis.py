@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afterwit.memory_node.index import language, sparse_document, sparse_query, terms
-from afterwit.memory_node.index.analysis import MAX_TERMS, folded, han_share, term_number
+from afterwit.memory_node.index.analysis import MAX_QUERY, MAX_QUERY_TERMS, MAX_TERMS, folded, han_share, term_number
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,15 @@ def test_a_query_counts_each_term_once() -> None:
 
 def test_text_without_terms_is_an_empty_vector() -> None:
     assert not sparse_query("the of, and?!")
+
+
+def test_of_a_long_query_the_beginning_counts() -> None:
+    words = [f"w{number}" for number in range(10_000)]
+    for joined in (" ".join(words), "、".join(words)):
+        assert (
+            sparse_query(joined) == sparse_query(joined[:MAX_QUERY]) == sparse_query(" ".join(words[:MAX_QUERY_TERMS]))
+        )
+    assert not sparse_query("的" * MAX_QUERY + "KST-231")
     assert not sparse_document("")
 
 
