@@ -15,19 +15,7 @@ from numpy.typing import NDArray
 from ...schemas import LogEntry, Memory
 from .filters import IndexFilter
 
-Facet: TypeAlias = Literal[
-    "pool",
-    "tier",
-    "kind",
-    "status",
-    "session_id",
-    "task_type",
-    "entities",
-    "entity_keys",
-    "tags",
-    "labels",
-    "fact_subject",
-]
+Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
 
 _MEMORY: Final = msgspec.json.Decoder(Memory)
 _BEFORE: Final = b',"before":"'

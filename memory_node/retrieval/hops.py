@@ -16,7 +16,7 @@ from typing import Final
 
 from ...schemas import Memory
 from ...schemas.words import Rel
-from ..index import Calibration, Hit, Index, IndexFilter, IndexQuery, Near, bare, folded
+from ..index import Calibration, Hit, Index, IndexFilter, IndexQuery, Near, folded
 from .naming import names_of
 from .senses import Meaning, meant_by
 
@@ -24,9 +24,11 @@ SOURCES: Final = 8
 """A hop leads on from so many memories: the best hits, then the best of what the hop before has reached."""
 FAN_OUT: Final = 64
 """What one hop brings at most: of all neighbours those that fit the query best."""
-NAMES: Final = 16
+NAMES: Final = 24
 """Names that one hop follows at most, the rarest first."""
-_NAMES_COUNTED: Final = 256
+_COUNTED: Final = 128
+_FEWEST: Final = 2
+"""A name that only one memory has leads nowhere."""
 
 DECAY: Final = 0.7
 BY_NAME: Final = 0.6
@@ -84,9 +86,10 @@ async def hopped(
     known = {hit.id: hit for hit in hits}
     reached: dict[str, Reached] = {}
     frontier = {id: Reached(scores[id]) for id in sorted(known, key=lambda id: (-scores[id], id))[:SOURCES]}
+    total = await index.count(query.filter)
     for _ in range(hops):
         sources = [known[id].memory for id in frontier]
-        names = await _rarest_names(index, query.filter, sources)
+        names = await _rarest_names(index, query.filter, sources, total)
         for hit in await index.search(_among_neighbours(query, sources, names)):
             known.setdefault(hit.id, hit)
         memories = [hit.memory for hit in known.values()]
@@ -112,30 +115,28 @@ class _Name:
     weight: float
 
 
-async def _rarest_names(index: Index, where: IndexFilter, sources: Sequence[Memory]) -> dict[str, _Name]:
-    """The names in ``sources`` that say most: by their idf among what ``where`` lets through.
+async def _rarest_names(index: Index, where: IndexFilter, sources: Sequence[Memory], total: int) -> dict[str, _Name]:
+    """The names in ``sources`` that say most: by their idf among the ``total`` that ``where`` lets through.
 
-    It is BM25's, ln(1 + (N - n + 0.5) / (n + 0.5)), as a share of that of a name in two memories.
+    It is BM25's, ln(1 + (N - n + 0.5) / (n + 0.5)), as a share of that of a name in two memories. How many have a name
+    is counted among the newest that have any of them, which is exact where these are all (a facet counts all of them,
+    and takes the engine thirty times as long).
     """
     forms = {key: form for memory in sources for key, form in names_of(memory).items()}
     if not forms:
         return {}
     written = tuple(forms.values())
     naming = dataclasses.replace(where, near=Near(entities=written, subjects=written))
-    total, entities, subjects = await asyncio.gather(
-        index.count(where),
-        index.facet("entity_keys", naming, _NAMES_COUNTED),
-        index.facet("fact_subject", naming, _NAMES_COUNTED),
-    )
-    counts = Counter(bare(memory.fact.object) for memory in sources if memory.fact is not None)  # no field has these
-    for value, count in (*entities, *subjects):
-        counts[bare(value)] += count
-    most = _idf(2, max(total, 2))
-    names = [
-        (key, _Name(form, min(1.0, _idf(count, total) / most)))
-        for key, form in forms.items()
-        if (count := min(counts[key], total)) > 1
-    ]
+    having, newest = await asyncio.gather(index.count(naming), index.find(naming, _COUNTED))
+    counted = {memory.id: memory for memory in (*newest, *sources)}
+    seen = Counter(key for memory in counted.values() for key in names_of(memory).keys() & forms.keys())
+    all_seen = having <= len(newest)
+    most = _idf(_FEWEST, max(total, _FEWEST))
+    names = []
+    for key, form in forms.items():
+        count = seen[key] if all_seen else max(_FEWEST, seen[key] * having / len(counted))
+        if count >= _FEWEST:
+            names.append((key, _Name(form, min(1.0, _idf(min(count, total), total) / most))))
     return dict(sorted(names, key=lambda each: (-each[1].weight, each[0]))[:NAMES])
 
 
@@ -191,5 +192,5 @@ def _weight(step: Step) -> float:
     return step.weight
 
 
-def _idf(count: int, total: int) -> float:
+def _idf(count: float, total: int) -> float:
     return math.log(1 + (total - count + 0.5) / (count + 0.5))

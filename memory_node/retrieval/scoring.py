@@ -69,10 +69,11 @@ def score(
             each["causal"] = causal
     own = [_own(each, profile) for each in signals]
     total = _supported(own, hits, signals, profile)
+    before = {hit.id: total[i] for i, hit in enumerate(hits)} if reached else {}
     for i, hit in enumerate(hits):
         if reach := reached.get(hit.id):
             signals[i]["hops"] = reach.strength
-            total[i] += reach.weight * max(0.0, reach.score - total[i])
+            total[i] += reach.weight * max(0.0, before[reach.path[0].source] - total[i])
     replaced, newer = _newest_first(total, hits, signals) if profile.newest_first else ({}, {})
     scored = [
         Scored(

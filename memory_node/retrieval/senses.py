@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -76,7 +77,7 @@ async def meant_by(
     meant: dict[str, set[Meaning]] = {memory.id: set() for memory in memories}
     for name, form in names.items():
         those = [memory for memory in holding if name in held[memory.id]]
-        for which, group in enumerate(_groups(form, those, vectors, calibration)):
+        for which, group in enumerate(_groups(form, those, held, vectors, calibration)):
             for memory in group:
                 meant[memory.id].add(Meaning(name, which))
     return {id: frozenset(meanings) for id, meanings in meant.items()}
@@ -90,14 +91,19 @@ async def told_apart(
     Raises:
         Unavailable: the index is away.
     """
-    return _groups(name, memories, await index.vectors([memory.id for memory in memories]), calibration)
+    held = {memory.id: names_of(memory).keys() for memory in memories}
+    return _groups(name, memories, held, await index.vectors([memory.id for memory in memories]), calibration)
 
 
 def _groups(
-    name: str, memories: Sequence[Memory], vectors: Mapping[str, NDArray[np.float32]], calibration: Calibration
+    name: str,
+    memories: Sequence[Memory],
+    held: Mapping[str, AbstractSet[str]],
+    vectors: Mapping[str, NDArray[np.float32]],
+    calibration: Calibration,
 ) -> list[list[Memory]]:
     key = bare(name)
-    mentions = [Mention(m.content, frozenset(names_of(m).keys() - {key}), vectors.get(m.id)) for m in memories]
+    mentions = [Mention(m.content, frozenset(held[m.id] - {key}), vectors.get(m.id)) for m in memories]
     return [[memories[i] for i in group] for group in senses(name, mentions, calibration.alike)]
 
 

@@ -189,7 +189,7 @@ async def test_hops_are_bounded_and_cost_a_fixed_number_of_reads(graph: Graph) -
     graph.index.asked.clear()
     found, _, _ = await graph.hops(2)
     assert len(found) <= 1 + 2 * FAN_OUT
-    assert graph.index.asked == {"search": 3, "count": 2, "facet": 4, "vectors": 2, "calibration": 1}
+    assert graph.index.asked == {"search": 3, "count": 3, "find": 2, "vectors": 2, "calibration": 1}
 
 
 async def test_namesakes_are_not_followed_into_each_other(graph: Graph) -> None:
