@@ -84,6 +84,8 @@ class Retrieving:
         query = IndexQuery(text=request.query, vector=vector, filter=where, limit=limit)
         hits: Sequence[Hit] = await self._finding.candidates(query, degraded)
         stages.end("search")
+        absent = await self._finding.absent(hits, question, where, lambda text: self._query_vector(text, degraded))
+        stages.end("doubt")
         scored = score(hits, question, profile, self._usage.usefulness)
         stages.end("score")
         if request.hops and scored:
@@ -98,7 +100,7 @@ class Retrieving:
         hits = [hit for hit in hits if hit.memory.pool in still]
         left = {hit.id for hit in hits}
         scored = [each for each in scored if left.issuperset((each.memory.id, *(step.source for step in each.path)))]
-        items = self._packed(request, question, hits, scored, now)
+        items = () if absent else self._packed(request, question, hits, scored, now)
         stages.end("pack")
         retrieval_id = new_id()
         await self._usage.record(

