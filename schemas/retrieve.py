@@ -53,6 +53,10 @@ class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after_seq: Annotated[Seq | None, Meta(description="Wait until this log entry can be found.")] = None
     now: Annotated[Time | None, Meta(description="What 'last week' in the query is relative to.")] = None
     time_zone: Annotated[Label | None, Meta(description="IANA name, for 'yesterday' and the like.")] = None
+    only_then: Annotated[
+        bool,
+        Meta(description="A time in the query ('last week', 上个月) is a filter on occurred_at, no preference."),
+    ] = False
 
 
 class RetrievedItem(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from ..access import Access
 from ..ids import new_id
 from ..index import Hit, IndexQuery
 from ..inference import Models, Priority
-from ..retrieval import Question, Scored, has_answer, impersonal, pack, profile_named, reranked, score
+from ..retrieval import Question, Scored, has_answer, impersonal, pack, profile_named, reranked, score, time_asked
 from ..retrieval.finding import Finding
 from ..visibility import SeqWaiter
 from .selecting import index_filter
@@ -76,6 +76,8 @@ class Retrieving:
             degraded.append("index")
         stages.end("wait")
         where = await index_filter(self._access, caller.agent, request, now)
+        if request.only_then:
+            where = dataclasses.replace(where, time_range=time_asked(question, where.time_range))
         named = await self._finding.speakers(request.query, where)
         stages.end("names")
         vector = await self._query_vector(impersonal(request.query, named), degraded)

@@ -2,10 +2,10 @@
 
 from .packing import fold, pack
 from .profiles import PROFILES, Profile, profile_named
-from .question import Question, impersonal
+from .question import Question, impersonal, time_asked
 from .scoring import Scored, has_answer, reranked, score
 
 __all__ = [
     "PROFILES", "Profile", "Question", "Scored", "fold", "has_answer", "impersonal", "pack", "profile_named",
-    "reranked", "score",
+    "reranked", "score", "time_asked",
 ]  # fmt: skip

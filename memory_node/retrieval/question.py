@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from ...schemas import Invalid
+from ...schemas import Invalid, TimeRange
 from ..index import folded, han_share, is_identifier, terms
 from ..when import Period, periods
 
@@ -63,6 +63,24 @@ class Question:
             periods=tuple(periods(text, now, _zone(time_zone))),
             several=_SEVERAL.search(text[:_READ]) is not None,
         )
+
+
+def time_asked(question: Question, given: TimeRange | None) -> TimeRange | None:
+    """The time that ``question`` names (of several, from the first to the end of the last) within ``given``.
+
+    If it names none, ``given``.
+    """
+    if not question.periods:
+        return given
+    given = given or TimeRange()
+    starts = [period.start for period in question.periods]
+    ends = [period.end for period in question.periods]
+    start = min((s for s in starts if s), default=None) if all(starts) else None
+    end = max((e for e in ends if e), default=None) if all(ends) else None
+    return TimeRange(
+        start=max((s for s in (start, given.start) if s), default=None),
+        end=min((e for e in (end, given.end) if e), default=None),
+    )
 
 
 def possible_names(text: str) -> frozenset[str]:

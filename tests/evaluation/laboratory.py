@@ -6,6 +6,7 @@ What is asked of them is what the node asks (`afterwit.memory_node.operations.re
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from afterwit.memory_node.index import (
     Calibration,
     EdgeIndex,
     Hit,
+    IndexFilter,
     IndexQuery,
     embedded_text,
     embedding,
@@ -27,11 +29,11 @@ from afterwit.memory_node.index import (
 )
 from afterwit.memory_node.inference import Embedder
 from afterwit.memory_node.inference.embedder import Role
-from afterwit.memory_node.retrieval import Question, impersonal
+from afterwit.memory_node.retrieval import Question, impersonal, time_asked
 from afterwit.memory_node.retrieval.finding import Finding
 from afterwit.memory_node.turns import Turns
 from afterwit.schemas import LogEntry, Memory
-from tests.evaluation.corpora import Corpus, texts
+from tests.evaluation.corpora import Asked, Corpus, texts
 
 _BATCH = 8
 
@@ -91,21 +93,34 @@ async def indexed(
 
 
 async def queries_of(
-    index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, limit: int = 50, names: bool = False
+    index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, limit: int = 50, names: bool = False, only_then: bool = False
 ) -> list[IndexQuery]:
-    """What the index is asked for each question; with ``names``, the vector is of the question as it stands."""
+    """What the index is asked for each question.
+
+    With ``names``, the vector is of the question as it stands; with ``only_then``, a time that it names is a filter.
+    """
     finding = Finding(index, cast("Log", None), index.calibration)  # the log is for when the index is away
     asked = [q.text if names else impersonal(q.text, await finding.speakers(q.text, q.where)) for q in corpus.questions]
     raw = await asyncio.to_thread(vectors.of, corpus.name, asked, "query")
     return [
-        IndexQuery(text=question.text, vector=vector, filter=question.where, limit=limit)
+        IndexQuery(text=question.text, vector=vector, filter=_within(question, only_then=only_then), limit=limit)
         for question, vector in zip(corpus.questions, raw, strict=True)
     ]
 
 
-async def hits_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, names: bool = False) -> list[list[Hit]]:
-    """What the index brings for each question."""
-    return [await index.search(query) for query in await queries_of(index, corpus, vectors, names=names)]
+async def hits_of(
+    index: EdgeIndex, corpus: Corpus, vectors: Vectors, *, names: bool = False, only_then: bool = False
+) -> list[list[Hit]]:
+    """What the index brings for each question (see `queries_of`)."""
+    queries = await queries_of(index, corpus, vectors, names=names, only_then=only_then)
+    return [await index.search(query) for query in queries]
+
+
+def _within(asked: Asked, *, only_then: bool) -> IndexFilter:
+    if not only_then:
+        return asked.where
+    question = Question.of(asked.text, asked.now, asked.time_zone)
+    return dataclasses.replace(asked.where, time_range=time_asked(question, asked.where.time_range))
 
 
 async def absent_of(index: EdgeIndex, corpus: Corpus, vectors: Vectors, hits: Sequence[Sequence[Hit]]) -> list[bool]:

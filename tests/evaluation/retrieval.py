@@ -96,6 +96,7 @@ async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None)
                 hits = await hits_of(index, corpus, vectors)
                 absent = await absent_of(index, corpus, vectors, hits)
                 with_names = await hits_of(index, corpus, vectors, names=True)
+                of_then = await hits_of(index, corpus, vectors, only_then=True)
                 with_hops = await systems.hopped(corpus, index, vectors, hits)
                 allowed = [await _allowed(index, question.where) for question in corpus.questions]
             for name, answers in systems.baselines(corpus, passages, queries, allowed):
@@ -105,6 +106,7 @@ async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None)
             found.add(HOPPED, corpus, with_hops)
             for name, answers in systems.ablations(corpus, hits):
                 found.add(name, corpus, answers)
+            found.add("time as a filter", corpus, dict(systems.profiles(corpus, of_then))[OURS])
             found.add(UNDOUBTING, corpus, dict(systems.profiles(corpus, hits))[OURS])
             found.add("- impersonal vectors", corpus, dict(systems.profiles(corpus, with_names))[OURS])
             alone = Path(directory) / f"{corpus.name}-alone"

@@ -26,6 +26,10 @@ async def test_a_time_in_the_question_is_understood(alice: Agent, pool: str) -> 
     ):
         found = await alice.tool("memory_retrieve", query="What was booked last week?", pools=[pool], now=now)
         assert found["items"][0]["memory"]["content"] == expected
+        assert len(found["items"]) == 2, "it is a preference"
+        asked = {"query": "What was booked last week?", "pools": [pool], "now": now, "only_then": True}
+        (item,) = (await alice.tool("memory_retrieve", **asked))["items"]
+        assert item["memory"]["content"] == expected, "it is a filter, if that is asked for"
 
 
 async def test_the_same_said_twice_is_one_item(alice: Agent, pool: str) -> None:

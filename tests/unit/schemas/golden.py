@@ -154,6 +154,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "Retrieve": {
         **WHERE, "query": "why did it fail?", "top_k": 3, "profile": "hybrid", "rerank": False, "hops": 1,
         "max_tokens": 900, "max_content_length": 200, "after_seq": 17, "now": WHEN, "time_zone": "Asia/Shanghai",
+        "only_then": True,
     },
     "RetrieveReply": {
         "items": [ITEM], "retrieval_id": "r-1", "no_answer": False, "degraded": ["inference"], "total_candidates": 7,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from afterwit.memory_node.retrieval import Question, impersonal
+from afterwit.memory_node.retrieval import Question, impersonal, time_asked
 from afterwit.memory_node.retrieval.question import possible_names
+from afterwit.schemas import TimeRange
 from tests.samples import NOON
+
+DAY = timedelta(days=1)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +45,20 @@ def test_a_question_for_several_things_is_known(text: str) -> None:
 )
 def test_a_question_for_one_thing_is_none(text: str) -> None:
     assert not Question.of(text, NOON).several
+
+
+def test_the_time_that_is_named_is_within_what_is_given() -> None:
+    may = Question.of("What happened in May 2026?", NOON)
+    first, last = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
+    assert time_asked(may, None) == TimeRange(start=first, end=last)
+    assert time_asked(may, TimeRange(start=first + DAY)) == TimeRange(start=first + DAY, end=last)
+    assert time_asked(may, TimeRange(end=first)) == TimeRange(start=first, end=first), "no time at all"
+    two = Question.of("五月一号或者五月三号发生了什么", datetime(2026, 5, 20, tzinfo=UTC))
+    assert time_asked(two, None) == TimeRange(start=first, end=first + 3 * DAY)
+    since = Question.of("What happened since 1 May 2026?", datetime(2026, 5, 20, tzinfo=UTC))
+    assert time_asked(since, None) == TimeRange(start=first)
+    assert time_asked(Question.of("What happened?", NOON), TimeRange(end=last)) == TimeRange(end=last)
+    assert time_asked(Question.of("What happened?", NOON), None) is None
 
 
 def test_whatever_has_the_form_of_a_name_may_be_one() -> None:
