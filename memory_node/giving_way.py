@@ -27,6 +27,8 @@ PIECE_S: Final = 0.005
 """What a request may have to wait for a piece: about what it takes itself."""
 SHARE: Final = 0.25
 """Of the background, while requests are under way all the time."""
+_LEAST: Final = 8
+"""Items of a piece: fewer save little, since a piece has costs of its own."""
 _FIRST_S: Final = 0.0005
 """What an item is taken to cost before it was measured."""
 _WEIGHT: Final = 0.2
@@ -39,6 +41,8 @@ class Way:
     """Knows which requests are under way on this node."""
 
     def __init__(self) -> None:
+        self.pieces = 0
+        """Pieces that are at work."""
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -50,8 +54,7 @@ class Way:
             yield
         finally:
             self._under_way -= 1
-            if not self._under_way:
-                self._let_go()
+            self._let_go()
 
     def first(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
         """``handlers``, all of which go first but those of `BACKGROUND`."""
@@ -67,10 +70,13 @@ class Way:
         free.cancel()
 
     def _let_go(self) -> None:
-        while self._waiting:
+        """One after the other: the next request is not to find all of them at work at once."""
+        while self._waiting and not self._under_way:
             free = self._waiting.popleft()
             if not free.done():
                 free.set_result(None)
+                free.get_loop().call_later(PIECE_S, self._let_go)
+                return
 
     def _served(self, handler: Handler) -> Handler:
         async def served(caller: Caller, request: Any) -> msgspec.Struct:
@@ -88,11 +94,11 @@ class Background:
         async for piece in background.pieces(messages):
             await handle(piece)
 
-    ``clock`` tells what a piece took, in seconds. By default it is the process's time on processors: waiting for an
-    engine is no burden to anybody.
+    ``clock`` tells what a piece took, in seconds. By default it is the event loop's time on processors: waiting for an
+    engine is no burden to anybody. Pieces that are at work side by side are taken to have had equal parts of it.
     """
 
-    def __init__(self, way: Way, *, clock: Callable[[], float] = time.process_time) -> None:
+    def __init__(self, way: Way, *, clock: Callable[[], float] = time.thread_time) -> None:
         self._way = way
         self._clock = clock
         self._item_s = _FIRST_S
@@ -104,15 +110,19 @@ class Background:
         while start < len(items):
             await self._way.clear(max(self._took_s, PIECE_S) * (1 / SHARE - 1))
             piece = items[start : start + self.size]
-            begun = self._clock()
-            yield piece
-            self._measured(self._clock() - begun, len(piece))
+            begun, beside = self._clock(), self._way.pieces
+            self._way.pieces += 1
+            try:
+                yield piece
+            finally:
+                self._way.pieces -= 1
+            self._measured((self._clock() - begun) / (1 + (beside + self._way.pieces) / 2), len(piece))
             start += len(piece)
 
     @property
     def size(self) -> int:
         """How many items the next piece has at most."""
-        return max(1, int(PIECE_S / self._item_s))
+        return max(_LEAST, int(PIECE_S / self._item_s))
 
     def _measured(self, took_s: float, items: int) -> None:
         self._item_s = max((1 - _WEIGHT) * self._item_s + _WEIGHT * took_s / items, 1e-6)

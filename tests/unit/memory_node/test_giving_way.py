@@ -38,16 +38,24 @@ async def test_all_items_come_once_and_in_order() -> None:
     assert [item for piece in pieces for item in piece] == list(range(1000))
 
 
-@pytest.mark.parametrize("item_s", [PIECE_S / 100, PIECE_S / 10, PIECE_S / 5])
+@pytest.mark.parametrize("item_s", [PIECE_S / 100, PIECE_S / 20, PIECE_S / 10])
 async def test_a_piece_takes_what_it_may_however_long_an_item_takes(item_s: float) -> None:
     clock = Clock()
     sizes = await clock.sizes(Background(Way(), clock=clock), 5000, item_s)
     assert sizes[-2] * item_s == pytest.approx(PIECE_S, rel=0.3)
 
 
-async def test_items_that_take_long_go_one_at_a_time() -> None:
+async def test_pieces_side_by_side_share_the_time_that_they_took() -> None:
+    clock, way = Clock(), Way()
+    slow, one = Background(way, clock=clock), Background(way, clock=clock)
+    async for _ in slow.pieces(range(1)):
+        await clock.sizes(one, 1000, PIECE_S / 10)
+    assert one.size == pytest.approx(20, abs=3)
+
+
+async def test_items_that_take_long_go_a_few_at_a_time() -> None:
     clock = Clock()
-    assert (await clock.sizes(Background(Way(), clock=clock), 100, 1.0))[-1] == 1
+    assert (await clock.sizes(Background(Way(), clock=clock), 100, 1.0))[-2] == 8
 
 
 async def test_a_piece_waits_until_no_request_is_under_way() -> None:
