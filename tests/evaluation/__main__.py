@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.engines.system import afterwit_up
-from tests.evaluation import locomo, namesakes, reflection, retrieval
+from tests.evaluation import hostile, locomo, namesakes, reflection, retrieval
 from tests.evaluation.bus import ingest_conversation, rankings
 from tests.evaluation.locomo import Conversation
 from tests.evaluation.measures import scores
@@ -35,6 +35,8 @@ def main() -> int:
         corpus = locomo.load(LOCOMO)
         asyncio.run(_product(console, [corpus[id] for id in options.conversations]))
     namesakes.evaluate(console, options.keep)
+    with tempfile.TemporaryDirectory(prefix="afterwit-eval-") as directory:
+        status = max(status, asyncio.run(hostile.evaluate(console, Path(directory))))
     return max(status, reflection.evaluate(console))
 
 
