@@ -21,6 +21,7 @@ from afterwit.bus.jobs import Job, Jobs
 from afterwit.bus.rpc import Requester
 from afterwit.memory_node import node
 from afterwit.memory_node.ids import derived_id, new_id
+from afterwit.memory_node.pool_health import hint_of
 from afterwit.memory_node.settings import NodeSettings
 from afterwit.schemas import (
     Get,
@@ -105,7 +106,7 @@ async def test_in_a_month_the_pool_levels_off_and_loses_nothing(bus: Bus) -> Non
         await bus.ask(
             msgspec.convert({"content": f"The code of the gate is {value}.", "fact": fact, "kind": "fact"}, Store)
         )
-    counts = []
+    counts, disputed = [], []
     for day in range(60):
         bus.clock.now = START + timedelta(days=day)
         for n in range(6):
@@ -114,7 +115,11 @@ async def test_in_a_month_the_pool_levels_off_and_loses_nothing(bus: Bus) -> Non
             )
         if day % 5 == 4:
             await bus.looked_after()
-            counts.append((await bus.ask(Health(pool="agent/alice"))).active)
+            health = await bus.ask(Health(pool="agent/alice"))
+            counts.append(health.active)
+            disputed.append(health.open_conflicts)
+            assert hint_of("agent/alice", health) is None, "the pool does well"
+    assert set(disputed) == {2}
     assert counts[-1] <= 1.15 * counts[-4], f"it goes on growing: {counts}"
     everything = await bus.everything()
     by_id = {memory.id: memory for memory in everything}
@@ -252,9 +257,10 @@ async def test_what_is_no_job_becomes_a_dead_letter(bus: Bus, js: JetStreamConte
     await wait_until(buried, description="it is a dead letter")
 
 
-async def test_what_a_hostile_model_asks_for_is_refused_and_the_rest_is_done(
-    nc: Client, nats_server: NatsServer, valkey: str, tmp_path: Path
+async def test_a_hostile_model_is_refused_and_one_in_trouble_is_asked_again(
+    nc: Client, nats_server: NatsServer, valkey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("afterwit.memory_node.reflection.worker._RETRY_S", 0.01)
     said = Said()
     with chat_service([said]) as service:
         settings = NodeSettings(
@@ -295,5 +301,19 @@ async def test_what_a_hostile_model_asks_for_is_refused_and_the_rest_is_done(
 
             service.script[:] = [Said("not JSON at all")]
             assert (await bus.ask(Reflect(session_id="s", wait=True))).state == "dead"
-            before = [memory.id for memory in await bus.everything()]
-            assert kept.id in before
+            before = await bus.everything()
+            assert kept in before
+
+            service.script[:] = [Said(status=500)]
+            given_up = await bus.ask(Reflect(session_id="s", wait=True))
+            assert (given_up.state, given_up.operations) == ("dead", ())
+            assert await bus.everything() == before, "nothing is done by halves"
+
+            wish = {"op": "store", "content": "No calls on Mondays.", "kind": "preference", **cited}
+            good = msgspec.json.encode({"operations": [wish]}).decode()
+            cut = Said(good[:40], finish_reason="length")
+            service.script[:] = [Said(status=500), Said(status=429), cut, Said(good)]
+            done = await bus.ask(Reflect(session_id="s", wait=True))
+            assert [each.result for each in done.operations] == ["applied"], done
+            after = await bus.everything()
+            assert [memory.content for memory in after if memory not in before] == ["No calls on Mondays."]
