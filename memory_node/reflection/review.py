@@ -26,7 +26,8 @@ MOST: Final = 600
 _MOST_MERGED: Final = 50
 _MOST_COMPARED: Final = 2000
 """Pieces of knowledge that are held against each other: the newest."""
-_MOST_PAIRS: Final = 4000
+_MOST_PAIRS: Final = 1000
+"""…that are judged: some seconds of computing."""
 _PAGE: Final = 256
 _LOOKED_AGAIN: Final = timedelta(days=2)
 _MOST_LOOKED_AGAIN: Final = 50

@@ -29,7 +29,8 @@ logger = logging.getLogger(__name__)
 LOOKS_EVERY_S: Final = 30.0
 _REMEMBERED: Final = 20_000
 _RECOVERED: Final = timedelta(days=2)
-_MOST_RECOVERED: Final = 10_000
+_PAGE: Final = 5_000
+_MOST_PAGES: Final = 20
 
 
 def session_end(agent: str, session_id: str, events: Sequence[Memory], now: datetime) -> Job:
@@ -75,7 +76,7 @@ class Triggers:
         self._clock = clock
         self._switches = switches
         self._heard: OrderedDict[tuple[str, str], datetime] = OrderedDict()
-        self._recovered = False
+        self._recovered_at: datetime | None = None
 
     def hear(self, entries: Iterable[LogEntry]) -> None:
         """Events were indexed: their sessions are alive."""
@@ -130,22 +131,30 @@ class Triggers:
         """End the sessions that went quiet; queue what the calendar says."""
         now = self._clock()
         if self._switches.idle_s and self._switches.session_end:
-            if not self._recovered:
-                await self._recover(now)
-                self._recovered = True
+            await self._recover(now)
             await self._end_idle(now)
         if self._switches.schedule:
             await self._queue_due(now, everybody)
 
     async def _recover(self, now: datetime) -> None:
-        """Sessions that were heard before this node started."""
-        recent = IndexFilter(
-            pools=None,
-            time_range=TimeRange(start=now - _RECOVERED, end=now + timedelta(days=1)),
-            statuses_hidden=frozenset({"archived", "quarantined"}),
-        )
-        for memory in await self._index.find(recent, limit=_MOST_RECOVERED):
-            self.hear([LogEntry(memory=memory, change="created", actor=memory.author)])
+        """Sessions that were heard before this node started, or by another one, which may be gone since."""
+        idle = timedelta(seconds=self._switches.idle_s)
+        if self._recovered_at is not None and now - self._recovered_at < idle:
+            return
+        start = now - _RECOVERED if self._recovered_at is None else self._recovered_at - idle
+        end = now + timedelta(days=1)
+        for _ in range(_MOST_PAGES):
+            recent = IndexFilter(
+                pools=None,
+                time_range=TimeRange(start=start, end=end),
+                statuses_hidden=frozenset({"archived", "quarantined"}),
+            )
+            found = await self._index.find(recent, limit=_PAGE)
+            self.hear(LogEntry(memory=memory, change="created", actor=memory.author) for memory in found)
+            if len(found) < _PAGE or (oldest := min(memory.occurred_at for memory in found)) == end:
+                break
+            end = oldest
+        self._recovered_at = now
 
     async def _end_idle(self, now: datetime) -> None:
         quiet_since = now - timedelta(seconds=self._switches.idle_s)

@@ -21,7 +21,7 @@ from afterwit.bus.jobs import Jobs
 from afterwit.bus.rpc import Requester
 from afterwit.memory_node import node
 from afterwit.memory_node.ids import derived_id
-from afterwit.memory_node.index import Index
+from afterwit.memory_node.index import Index, IndexFilter
 from afterwit.memory_node.reflection import triggers
 from afterwit.memory_node.reflection.episodes import Episodes
 from afterwit.memory_node.reflection.gathering import Gathering
@@ -196,12 +196,17 @@ async def test_a_cancelled_job_changes_nothing_any_more(
 
 
 class OneSession:
-    """What `Triggers` asks of a node: one session that nobody has told yet."""
+    """What `Triggers` asks of a node: one session that nobody has told yet. ``stored`` is what the index has."""
+
+    stored: Sequence[Memory] = ()
 
     events_ = (memory("Never call before noon.", kind="user_input", session_id="s", created_at=START, seq=7),)
 
     async def events(self, agent: str, session_id: str) -> Sequence[Memory]:
         return self.events_
+
+    async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
+        return list(self.stored)
 
     async def is_told(self, agent: str, session_id: str, events: Sequence[Memory]) -> bool:
         return False
@@ -221,11 +226,10 @@ async def test_many_nodes_that_look_at_once_queue_each_job_once(nc: Client, js: 
             jobs=Jobs(nc),
             gathering=cast("Gathering", session),
             episodes=cast("Episodes", session),
-            index=cast("Index", None),
+            index=cast("Index", session),
             clock=clock,
             switches=Switches(),
         )
-        made._recovered = True
         made.hear([LogEntry(memory=event, change="created", actor="alice") for event in session.events_])
         return made, Everybody(agents, registry)
 
@@ -245,3 +249,30 @@ async def test_many_nodes_that_look_at_once_queue_each_job_once(nc: Client, js: 
     clock.now += timedelta(days=1)
     await asyncio.gather(*(made.look(everybody) for made, everybody in nodes))
     assert await queued() == ["scheduled"] * 6 + ["triggered"]
+
+
+async def test_a_session_that_another_node_heard_ends_as_well(nc: Client, js: JetStreamContext) -> None:
+    """That node may be gone: from time to time each looks into the index for what it has not heard itself."""
+    clock, session = Clock(), OneSession()
+    made = Triggers(
+        jobs=Jobs(nc),
+        gathering=cast("Gathering", session),
+        episodes=cast("Episodes", session),
+        index=cast("Index", session),
+        clock=clock,
+        switches=Switches(schedule=False),
+    )
+    nobody = Everybody(Agents(nc, now=clock), PoolRegistry(nc, now=clock))
+
+    async def queued() -> int:
+        return (await js.stream_info(names.JOBS)).state.messages
+
+    await made.look(nobody)
+    session.stored = session.events_
+    clock.now += IDLE - timedelta(minutes=1)
+    await made.look(nobody)
+    assert await queued() == 0
+
+    clock.now += timedelta(minutes=1)
+    await made.look(nobody)
+    assert await queued() == 1
