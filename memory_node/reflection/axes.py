@@ -53,6 +53,8 @@ heat: (?:not¦no)\sspicy mild\b | 不吃辣 不辣 微辣 清淡
 heat: very\sspicy extra\shot | 特辣 重辣 无辣不欢
 lasting: never\sexpires? permanent\w* for\slife\b unlimited | 永久 终身 长期有效 不过期
 lasting: expires?\safter lapses?\b | 清零 过期 失效 到期
+fluency: speaks?\b(?!\sno\b) fluent\w* | 会说 会讲 精通 流利 听得懂 懂
+fluency: speaks?\sno\b | 一窍不通
 threads: thread-safe | 线程安全
 threads: not\sthread-safe single-threaded | 不能被多个线程 非线程安全 线程不安全
 necessity: must\b (?:has¦have)\sto\b requir\w+ mandatory needs?\b | 必须 务必 一定要 需要
@@ -103,6 +105,15 @@ days: (?:public\s)?holidays? | 节假日 假期
 daypart: mornings? before\snoon | 早上 上午 清晨
 daypart: afternoons? after\slunch | 下午 午后
 daypart: evenings? nights? at\snight after\sdinner | 晚上 夜里 晚间
+tongue: english\b | 英语 英文
+tongue: chinese\b mandarin\b | 中文 汉语 普通话
+tongue: cantonese\b | 粤语 广东话
+tongue: japanese\b | 日语 日文
+tongue: korean\b | 韩语 韩文
+tongue: french\b | 法语 法文
+tongue: german\b | 德语 德文
+tongue: spanish\b | 西班牙语
+tongue: russian\b | 俄语 俄文
 shift: (?:day¦early)\sshifts? | 白班 日班 早班
 shift: (?:night¦late)\sshifts? | 夜班 晚班
 trip: business\strips? for\swork for\sbusiness | 出差 公务 商务
@@ -160,7 +171,7 @@ diners: dinner supper | 晚餐 晚饭
 
 # "not open", "不开放": right before the word, so that it stands at the other pole.
 _NOT: Final = re.compile(
-    r"(?:\b(?:not|never|no|isn't|wasn't|cannot|can't|doesn't|didn't|don't)\s(?:\w+\s)?|不|没有?|未|别|非"
+    r"(?:\b(?:not|never|no|isn't|wasn't|cannot|can't|doesn't|didn't|don't)\s(?:\w+\s)?|不[含带用]?|没有?|未|别|非"
     r"|\b(?:can't stand|cannot stand|hates?|dislikes?|avoids?|refuses?|no longer|rather than|instead of)\b[^.;,]*"
     r"|(?:讨厌|受不了|避免|不想|不要|不愿|不喜欢|不再)[^，。；]*)$",
     re.IGNORECASE,

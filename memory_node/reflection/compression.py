@@ -93,6 +93,9 @@ def _pressed(turns: Sequence[Memory], budget: int, tongue: str, known: tuple[str
         plain += "\n" + squeezed(piece)
         used += tokens
     text = _JOIN[tongue].join(lines)
+    while lines and count_tokens(text) > budget:  # what joins them may take more than the token that was set aside
+        missing.append(lines.pop())
+        text = _JOIN[tongue].join(lines)
     still = [piece for piece in missing if squeezed(piece) not in squeezed(text)]
     return Compressed(text, count_tokens(text), tuple(still))
 

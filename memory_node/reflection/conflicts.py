@@ -116,10 +116,12 @@ def _of_facts(a: Statement, b: Statement, relation_: str, why: str, b_is_newer: 
 
 
 def _of_texts(a: Statement, b: Statement, similarity: float, b_is_newer: bool) -> Judgement:
-    if not _same_topic(a, b, similarity):
+    if not _same_topic(a, b, similarity) and not _excluded(a, b, similarity):
         return Judgement("compatible", "they are about different things")
     if why := _meant_differently(a, b):
         return Judgement("compatible", why)
+    if why := _one_of_all(a, b) or _one_of_all(b, a):
+        return Judgement("contradict", why)
     difference = _difference(a, b)
     newer = _newer(a, b, b_is_newer)
     if newer is None and a.says(cues.OPEN) and not b.says(cues.OPEN):
@@ -157,6 +159,18 @@ def _same_topic(a: Statement, b: Statement, similarity: float) -> bool:
         return similarity >= (TRANSLATED - 0.05 if figures else TRANSLATED) or (similarity >= TOPIC and bool(known))
     shared = shared_words(a, b)
     return shared >= 0.5 or (similarity >= NEAR and shared >= 0.3)
+
+
+def _excluded(a: Statement, b: Statement, similarity: float) -> bool:
+    """Whether texts of one language with few words in common exclude each other all the same."""
+    if a.language != b.language:
+        return False
+    if _all_and_exception(a, b) or _all_and_exception(b, a):
+        return similarity >= NEAR - 0.1
+    shared = shared_words(a, b)
+    near = similarity >= NEAR and shared >= 0.2
+    named = similarity >= REPLACED and shared >= 0.3 and bool(a.names & b.names)
+    return (near or named) and opposite(a.poles, b.poles) is not None
 
 
 def _newer(a: Statement, b: Statement, b_is_newer: bool) -> Side | None:
@@ -371,12 +385,27 @@ def _only_and_more(only: Statement, more: Statement) -> str | None:
     return None
 
 
+_ALL: Final = re.compile(r"\b(?:all|every|each)\b|所有|全部|每[个台条位间]", re.IGNORECASE)
+
+
+def _one_of_all(all_: Statement, one: Statement) -> str | None:
+    """What all of a kind have, against one of them: every worker node runs kernel 6.8, worker-31 runs kernel 6.1."""
+    if not _ALL.search(all_.text) or one.says(cues.UNIVERSAL) or all_.says(cues.NOT_ALL) or _aspects_differ(all_, one):
+        return None
+    kinds = {name.rpartition("-")[0] for name in one.names - all_.names if name.rpartition("-")[2].isdigit()}
+    if not kinds & all_.content:
+        return None
+    has, has_not = _labels(all_), _labels(one)
+    nouns = [noun for noun in has.keys() & has_not.keys() if has[noun].isdisjoint(has_not[noun])]
+    return f"all against one ({', '.join(sorted(nouns))})" if nouns else None
+
+
 def _all_and_exception(all_: Statement, exception: Statement) -> str | None:
     if (
-        re.search(r"\b(?:all|every|each)\b|所有|全部", all_.text, re.IGNORECASE)
+        _ALL.search(all_.text)
         and re.search(r"\bstill\b|\bexcept\b|还有|仍有|尚有", exception.text, re.IGNORECASE)
         and exception.values
-        and shared_words(all_, exception) >= 0.3
+        and shared_words(all_, exception) >= 0.2
     ):
         return "all against an exception"
     return None
