@@ -40,6 +40,7 @@ from afterwit.deploy.admin import connected_as
 from afterwit.deploy.ready import Ready
 from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter, IndexQuery, embedding
 from afterwit.schemas import Explain, LogEntry, Memory, PoolCreate, Retrieve, Where
+from afterwit.schemas.pools import Pools
 from tests.engines.waiting import wait_until
 
 from . import up
@@ -59,6 +60,7 @@ _BLOCKS: Final = 3
 _RECALL_QUERIES: Final = 20
 _PAGE: Final = 1000
 _INDEXED_WITHIN_S: Final = 900
+_LOOK_AGAIN_S: Final = 2.0
 _ROUNDING: Final = 1e-5
 _STUB: Final = StubEmbedder()
 _NOTHING_BESIDE: Final = {f"AFTERWIT_REFLECT_ON_{why}": "false" for why in ("SESSION_END", "RECURRENCE", "SCHEDULE")}
@@ -185,19 +187,17 @@ async def _fill(system: Ready, count: int) -> None:
         async with connected_as(NODE, system.nats, credentials / f"{NODE}.json") as node:
             log = Log(node)
             for batch in ScaleCorpus(seed=7).batches(count):
-                seqs = [_seq(result) for result in await log.append_many([(entry, 0) for entry in _entries(batch)])]
+                failed = [
+                    r for r in await log.append_many([(e, 0) for e in _entries(batch)]) if isinstance(r, Exception)
+                ]
+                assert not failed, failed
 
         async def indexed() -> bool:
-            last = Retrieve(query="KST-1", pools=POOLS[:1], after_seq=seqs[-1])  # waits for it, for some seconds
-            return not (await requester.call(AGENT, "retrieve", last)).degraded
+            await asyncio.sleep(_LOOK_AGAIN_S)  # the indexer gives way to whoever asks
+            reply = await requester.call(AGENT, "pools", Pools())
+            return sum(sum(pool.counts.values()) for pool in reply.pools) == count
 
         await wait_until(indexed, description="all is indexed", timeout_s=_INDEXED_WITHIN_S)
-
-
-def _seq(result: int | Exception) -> int:
-    if isinstance(result, Exception):
-        raise result
-    return result
 
 
 def _entries(memories: Sequence[Memory]) -> list[LogEntry]:
