@@ -51,10 +51,12 @@ async def test_a_pool_whose_making_was_cut_short_works_and_is_finished_by_its_ow
     assert (await pools.list())[TEAM].description == "finished"
 
 
+@pytest.mark.parametrize("replicas", [1, 3])
 async def test_what_another_node_grants_and_revokes_is_seen_by_one_that_asked_before(
-    node: Client, pools: PoolRegistry
+    node: Client, replicas: int
 ) -> None:
-    elsewhere = PoolRegistry(node)
+    """With replicas the stream's leader is asked, in other words."""
+    elsewhere, pools = PoolRegistry(node), PoolRegistry(node, replicas=replicas)
     other = "shared/other"
     for pool in (TEAM, other):
         await elsewhere.create(pool, "", by="alice")
