@@ -83,7 +83,7 @@ def checksum_of(versions: Iterable[tuple[str, int, str]]) -> Checksum:
 
 
 class Index(Protocol):
-    """Every method raises `Unavailable` when the engine is away. None holds the event loop longer than the engine does."""
+    """Every method raises `Unavailable` when the engine is away. None holds the loop longer than the engine does."""
 
     @property
     def state(self) -> str:
