@@ -46,6 +46,7 @@ def found(reply: RetrieveReply) -> list[RenderableType]:
         parts.append("[yellow]Nothing here seems to answer that.[/]")
     if reply.degraded:
         parts.append(f"[yellow]Degraded: {', '.join(reply.degraded)} could not be asked.[/]")
+    parts += [f"[yellow]{hint}.[/]" for hint in reply.hints]
     return parts
 
 

@@ -51,6 +51,7 @@ def test_help_starts_quickly_because_it_loads_no_engine() -> None:
         ["store"],
         ["retrieve", "x", "--top", "51"],
         ["pool", "grant", "shared/p", "bob", "king"],
+        ["pool", "set", "shared/p", "--retention", "episodic", "0"],
         ["up", "--nodes", "0"],
     ],
 )

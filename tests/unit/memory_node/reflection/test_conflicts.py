@@ -38,6 +38,8 @@ def test_contradictions_are_found(a: str, b: str) -> None:
     ("a", "b"),
     [
         ("Anna likes tea.", "Anna likes coffee."),
+        ("账本每天凌晨两点备份。", "缓存每天凌晨三点清空。"),
+        ("The ledger is saved every night at two.", "The cache is cleared every night at three."),
         ("Ana Costa speaks Spanish.", "Ana Costa speaks no German."),
         ("导游会说法语。", "导游不懂德语。"),
         ("Every build-agent runs kernel 6.8.", "mail-worker-12 runs kernel 6.1."),
