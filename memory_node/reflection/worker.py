@@ -18,12 +18,12 @@ from ...bus import names
 from ...bus.dead_letters import DeadLetters
 from ...bus.jobs import Job, JobChanged, JobRecord, Jobs, PoolReview
 from ...schemas import AfterwitError, Memory, OperationResult, TimedOut, Unavailable, codec
-from ...schemas.reflection import FINISHED
+from ...schemas.reflection import FINISHED, ReflectOperation
 from ..inference import Priority
 from .applying import Applying, Task
 from .episodes import Episodes
 from .gathering import Gathering
-from .reflector import MOST_OPERATIONS, BadOutput, Reflector
+from .reflector import MOST_OPERATIONS, BadOutput, Material, Reflector
 from .review import MOST as MOST_REVIEWED
 from .review import Review
 
@@ -179,7 +179,7 @@ class ReflectionWorker:
                 _, events = await self._episodes.tell(job.agent, job.session_id, priority=Priority.BULK)
             await self._episodes.tell_parts(job.agent, job.session_id, events, priority=Priority.BULK)
         material = await self._gathering.material(job, self._clock())
-        plan = await self._reflector.reflect(material)
+        plan = await self._asked_for(material)
         seen = {id: memory.seq for id, memory in material.memories.items() if memory.seq is not None}
         if _is_review(job):
             if not job.dry_run:
@@ -198,6 +198,16 @@ class ReflectionWorker:
             seen={id: seq for id, seq in seen.items() if id in cited},
             at=self._clock(),
         )
+
+    async def _asked_for(self, material: Material) -> list[ReflectOperation]:
+        """What the reflector wants done. A pool is looked after by the calendar even while that one is of no use."""
+        try:
+            return await self._reflector.reflect(material)
+        except (BadOutput, Unavailable, TimedOut) as e:
+            if material.job.trigger != "schedule":
+                raise
+            logger.warning("%s is reviewed without %s: %s", material.pool, self._reflector.name, e)
+            return []
 
     async def _check_unchanged(self, job: Job, revision: int) -> None:
         found = await self._jobs.get(job.id)

@@ -304,6 +304,11 @@ async def test_a_hostile_model_is_refused_and_one_in_trouble_is_asked_again(
             before = await bus.everything()
             assert kept in before
 
+            over = (await bus.ask(Store(content="The lift is closed until noon.", expires_at=START))).memory
+            await bus.looked_after()
+            assert (await bus.ask(Get(id=over.id))).memory.status == "archived", "that needs no model"
+            before = await bus.everything()
+
             service.script[:] = [Said(status=500)]
             given_up = await bus.ask(Reflect(session_id="s", wait=True))
             assert (given_up.state, given_up.operations) == ("dead", ())
