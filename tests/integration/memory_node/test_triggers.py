@@ -126,7 +126,7 @@ async def test_a_session_that_goes_quiet_ends_by_itself(
         assert "after six" in again.content
 
 
-async def test_what_recurs_in_a_pool_is_looked_at(nc: Client, settings: NodeSettings) -> None:
+async def test_what_recurs_in_a_pool_or_outgrows_its_window_is_looked_at(nc: Client, settings: NodeSettings) -> None:
     async with running(nc, settings) as bus:
 
         async def set_off() -> list[str]:
@@ -143,6 +143,10 @@ async def test_what_recurs_in_a_pool_is_looked_at(nc: Client, settings: NodeSett
             episodes.append(ended.episode)
             assert number == 2 or not await set_off()
         assert await wait_until(set_off, description="the pool is looked at") == ["recurrence"]
+
+        await bus.say("long", *(f"Please count the crates in bay {n}, it has hung {n} times." for n in range(8)))
+        assert (await bus.ask(Context(session_id="long", max_tokens=40))).summary
+        assert await wait_until(lambda: bus.episode("long"), description="it is told before anything is dropped")
 
 
 async def test_each_trigger_can_be_switched_off(
