@@ -22,7 +22,7 @@ from .signals import is_talk
 NEAR: Final = 0.4
 """What is so like the question asked of anybody may be an answer, whatever else is like it."""
 FARTHER: Final = 0.1
-"""By so much something else has to be nearer. Both were chosen on half of the cases: docs/retrieval.md."""
+"""By so much something else has to be nearer. Both were chosen on the labelled cases: docs/retrieval.md."""
 
 _ANYTHING: Final = (
     "know known tell say all everything anything something information info detail details file record records note "
