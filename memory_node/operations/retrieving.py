@@ -86,7 +86,9 @@ class Retrieving:
         query = IndexQuery(text=request.query, vector=vector, filter=where, limit=limit)
         hits: Sequence[Hit] = await self._finding.candidates(query, degraded)
         stages.end("search")
-        absent = await self._finding.absent(hits, question, where, lambda text: self._query_vector(text, degraded))
+        absent = not request.hops and await self._finding.absent(
+            hits, question, where, lambda text: self._query_vector(text, degraded)
+        )  # who asks for hops looks for what no memory says alone
         stages.end("doubt")
         scored = score(hits, question, profile, self._usage.usefulness)
         stages.end("score")

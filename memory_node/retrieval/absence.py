@@ -4,6 +4,7 @@
 that this answers nothing. Names that are all known, and that no memory has together. Or: nothing that names it has any
 other word of the question, and the question asked of anybody ("… for someone?") is much nearer to a memory of something
 else than to all of these. Talk is left alone: there the name may have been said a turn before.
+So is what was found without vectors, when too little is known.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ class Doubt:
 def doubted(hits: Sequence[Hit], question: Question) -> Doubt | None:
     """What is to be asked of the index to know whether there is an answer; ``None`` if there is no doubt."""
     named = _named(hits, question)
-    if not named or any(map(is_talk, hits)):
+    naming = [hit for hit in hits if any(hit.id in ids for ids in named.values())]
+    if not named or any(map(is_talk, naming)) or all(hit.semantic is None for hit in hits):
         return None
     asked = impersonal(question.text, named)
     of = set.intersection(*named.values())
     if not of:
         return Doubt(asked, ()) if _apart(named, hits, question) else None
     words = {term for term in terms(asked) if not term.startswith("@")} - _said_of_anything()
-    naming = [hit for hit in hits if hit.id in of]
-    if not words or any(not words.isdisjoint(terms(Likeness.text(hit.memory))) for hit in naming):
+    if not words or any(not words.isdisjoint(terms(Likeness.text(hit.memory))) for hit in naming if hit.id in of):
         return None
     return Doubt(asked, tuple(sorted(of)))
 

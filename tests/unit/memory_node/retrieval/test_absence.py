@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,13 @@ def test_names_that_are_known_and_never_together_are_no_answer() -> None:
 def test_talk_is_left_alone() -> None:
     said = hit("Al: Madeira was lovely", session_id="s1", turn=2)
     assert doubts("Which hotel did they have on Madeira?", said, PORTO) is None
+    beside = hit("Al: we were on the beach", session_id="s1", turn=3)
+    assert doubts("Which hotel did they have on Madeira?", MADEIRA, beside) is not None, "of other things it may be"
+
+
+def test_without_vectors_too_little_is_known() -> None:
+    blind = [replace(each, semantic=None, cosine=None) for each in (MADEIRA, PORTO)]
+    assert doubts("Which hotel is proposed for Madeira?", *blind) is None
 
 
 def test_a_code_and_a_day_are_no_names() -> None:
