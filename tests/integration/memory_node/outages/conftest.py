@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,22 +99,14 @@ async def serving(bus: Bus) -> AsyncIterator[None]:
 def switchable(monkeypatch: pytest.MonkeyPatch) -> list[Bus]:
     """From now on every engine call of an index asks the bus whether it is away."""
     buses: list[Bus] = []
-    run = EdgeIndex._run
-    put = EdgeIndex.put
+    noted = EdgeIndex._noted
 
-    def refuse(index: EdgeIndex) -> None:
-        if buses and buses[0].index_away:
-            index._state = "away"
-            raise Unavailable("the index is away")
+    @contextmanager
+    def switched(self: EdgeIndex) -> Iterator[None]:
+        with noted(self):
+            if buses and buses[0].index_away:
+                raise Unavailable("the index is away")
+            yield
 
-    async def guarded_run(self: EdgeIndex, *args: Any) -> Any:
-        refuse(self)
-        return await run(self, *args)
-
-    async def guarded_put(self: EdgeIndex, *args: Any) -> None:
-        refuse(self)
-        await put(self, *args)
-
-    monkeypatch.setattr(EdgeIndex, "_run", guarded_run)
-    monkeypatch.setattr(EdgeIndex, "put", guarded_put)
+    monkeypatch.setattr(EdgeIndex, "_noted", switched)
     return buses
