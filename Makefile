@@ -25,8 +25,10 @@ check: $(DEV)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: $(DEV)
+bench: $(DEV) ## figures beside those of the raw engines; then who waits beside work in the background
 	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks.bulk beside nodes
+	$(BIN)/python -m tests.benchmarks.sessions
 
 # Both runs together stay under ten minutes; their figures go into the guarantees.
 chaos: $(DEV) ## kill, pause and restart parts under load, and check every promise

@@ -199,11 +199,11 @@ class Reader:
     async def _last_many_from_leader(self, subjects: Sequence[str]) -> list[Stored]:
         exact = {subject for subject in subjects if "*" not in subject and ">" not in subject}
         for pattern in set(subjects) - exact:
-            exact |= await self._matching(pattern)
+            exact |= await self.subjects(pattern)
         found = await asyncio.gather(*(self.last(subject) for subject in exact))
         return sorted((stored for stored in found if stored is not None), key=lambda stored: stored.seq)
 
-    async def _matching(self, pattern: str) -> set[str]:
+    async def subjects(self, pattern: str) -> set[str]:
         """The subjects that hold messages and match ``pattern``, as the leader knows them."""
         found: set[str] = set()
         while True:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any, Final
 
+import msgspec
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
-from ..schemas import AfterwitError, ErrorBody, Store
+from ..schemas import AfterwitError, ErrorBody, Store, Unavailable
 from ..schemas.codec import JSON, encode
 from . import names
 from ._publish import publish_acked
 from .connection import client_of
-from .mailbox import Question
+from .direct import Reader, Stored
+from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _TIMEOUT_S: Final = 10.0
 
@@ -32,3 +35,30 @@ async def reject(nc: Client, agent: str, error: AfterwitError | ErrorBody, item:
     """Tell ``agent`` why ``item`` (what it ingested, as plain values) was refused. Not kept: see `DeadLetters`."""
     body = error.body if isinstance(error, AfterwitError) else error
     await nc.publish(names.rejected(agent), encode({"error": body, "item": item}))
+
+
+class Waiting:
+    """What waits in the stream, seen past the queue. Every method raises `Unavailable` when NATS is away."""
+
+    def __init__(self, nc: Client) -> None:
+        self._nc = nc
+        self._reader = Reader(nc, names.INGEST)
+
+    async def agents(self) -> dict[str, list[str]]:
+        """Whose items wait, or are being stored, and on which subjects."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for subject in await self._reader.subjects(names.ingest_of_anybody()):
+            found[names.parse_ingest(subject)[0]].append(subject)
+        return found
+
+    async def oldest(self, subject: str, limit: int) -> list[Stored]:
+        """The first items on ``subject``."""
+        return await self._reader.batch(0, subject, limit=limit)
+
+    async def remove(self, seq: int) -> None:
+        """Take an item out of the queue, as its ack would; nothing if it is gone already."""
+        request = msgspec.json.encode({"seq": seq, "no_erase": True})
+        try:
+            await mailbox_of(self._nc).ask(Question(names.message_delete(names.INGEST), request), timeout_s=_TIMEOUT_S)
+        except (NoAnswer, NobodyThere) as e:  # then it comes once more, and is known
+            raise Unavailable("the ingest stream does not answer") from e

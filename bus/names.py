@@ -123,6 +123,11 @@ def parse_ingest(subject: str) -> tuple[str, str]:
     return agent, f"{kind}/{name}"
 
 
+def ingest_of_anybody() -> str:
+    """Every ingest subject, in the form that `parse_ingest` takes."""
+    return f"{ROOT}.ingest.*.*.*"
+
+
 def rejected(agent: str) -> str:
     """Where ``agent`` learns why an ingested item was refused."""
     return _join("rejected", agent)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 
 from ..bus import names
 from ..bus.dead_letters import DeadLetters
@@ -25,6 +25,32 @@ MOST_PARKED: Final = 20_000
 items filled the server's list of what is under way, those of other agents would wait for them."""
 
 
+class Queued(Protocol):
+    """An item of the stream: a message of its consumer, or one that overtakes."""
+
+    @property
+    def subject(self) -> str:
+        """Where it was published."""
+
+    @property
+    def data(self) -> bytes:
+        """A store request."""
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """Its own."""
+
+    @property
+    def metadata(self) -> Any:
+        """``sequence.stream`` and ``num_delivered``, as of a consumer's message."""
+
+    async def ack(self) -> None:
+        """It is stored, or refused for good."""
+
+    async def nak(self, delay: float | None = None) -> None:
+        """It is to come again, after ``delay`` seconds."""
+
+
 class IngestWorker:
     """Handles batches of the ingest stream for one node.
 
@@ -38,11 +64,27 @@ class IngestWorker:
         self._quotas = quotas
         self._parked: set[int] = set()
         self._storing = storing
+        self.behind = 0
+        """How many items were in the stream behind the last that came."""
+        self.agents: frozenset[str] = frozenset()
+        """Whose items came last."""
         self._dead = dead
 
-    async def handle(self, messages: list[Msg]) -> None:
+    def is_parked(self, seq: int) -> bool:
+        """Whether the item at ``seq`` is over quota, and waits for its turn."""
+        return seq in self._parked
+
+    async def handle_next(self, messages: Sequence[Queued]) -> None:
+        """`handle` what the consumer brings, and note how it stands with the queue."""
+        self.behind = messages[-1].metadata.num_pending
+        self.agents = frozenset(
+            names.parse_ingest(message.subject)[0] for message in messages if message.subject != names.INGEST_FILLER
+        )
+        await self.handle(messages)
+
+    async def handle(self, messages: Sequence[Queued]) -> None:
         """Store a batch, by agent; ack what is in the log, refuse what never will be."""
-        by_agent: dict[str, list[tuple[Msg, Item]]] = {}
+        by_agent: dict[str, list[tuple[Queued, Item]]] = {}
         for message in messages:
             if message.subject == names.INGEST_FILLER:
                 await message.ack()
@@ -59,7 +101,7 @@ class IngestWorker:
             for (message, _), outcome in zip(batch, outcomes, strict=True):
                 await self._settle(message, outcome)
 
-    async def _park(self, message: Msg, agent: str, item: Item) -> bool:
+    async def _park(self, message: Queued, agent: str, item: Item) -> bool:
         """Whether the item is over quota, and waits at the server until its turn comes. It waits once at most."""
         seq = message.metadata.sequence.stream
         if seq in self._parked:
@@ -81,7 +123,7 @@ class IngestWorker:
         except AfterwitError as e:
             return [e] * len(items)
 
-    async def _settle(self, message: Msg, outcome: StoreReply | AfterwitError) -> None:
+    async def _settle(self, message: Queued, outcome: StoreReply | AfterwitError) -> None:
         match outcome:
             case StoreReply():
                 await message.ack()
@@ -91,14 +133,18 @@ class IngestWorker:
             case _:
                 await self._refuse(message, outcome)
 
-    async def _refuse(self, message: Msg, error: AfterwitError) -> None:
+    async def _refuse(self, message: Queued, error: AfterwitError) -> None:
         agent, _ = names.parse_ingest(message.subject)
-        await self._dead.bury("ingest", message.subject, message.data, f"{error.code}: {error}", message.headers)
+        await self._dead.bury("ingest", message.subject, message.data, f"{error.code}: {error}", _own(message))
         await reject(self._nc, agent, error, _readable(message))
         await message.ack()
 
 
-def _readable(message: Msg) -> Any:
+def _own(message: Queued) -> dict[str, str] | None:
+    return dict(message.headers) if message.headers else None
+
+
+def _readable(message: Queued) -> Any:
     """The payload as its sender will recognise it, whatever it is."""
     try:
         return codec.decode(message.data, object, _content_type(message))
@@ -106,11 +152,11 @@ def _readable(message: Msg) -> Any:
         return message.data.decode("utf-8", "replace")
 
 
-def _content_type(message: Msg) -> str:
+def _content_type(message: Queued) -> str:
     return (message.headers or {}).get(names.CONTENT_TYPE, codec.JSON)
 
 
-def _parsed(message: Msg) -> tuple[str, Item]:
+def _parsed(message: Queued) -> tuple[str, Item]:
     agent, pool = names.parse_ingest(message.subject)
     request = codec.decode(message.data, Store, _content_type(message))
     if request.pool not in (None, pool):

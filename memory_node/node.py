@@ -24,6 +24,7 @@ from ..bus.dead_letters import DeadLetters
 from ..bus.erasing import Eraser
 from ..bus.identity import Agents, PoolRegistry
 from ..bus.identity.callout import serve_callout
+from ..bus.ingest import Waiting
 from ..bus.jobs import Jobs
 from ..bus.log import Log
 from ..bus.notices import Notices
@@ -59,6 +60,7 @@ from .operations.reading import Reading
 from .operations.retrieving import Retrieving
 from .operations.storing import Storing
 from .operations.tracing import Tracing
+from .overtaking import Overtaking
 from .pool_health import PoolHints, PoolsHealth
 from .quota import Quotas
 from .rebuilding import Rebuilding, batches_of
@@ -269,7 +271,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 js,
                 names.INGEST,
                 names.INGESTER,
-                worker.handle,
+                worker.handle_next,
                 batch=INGEST_BATCH,
                 at_once=INGEST_AT_ONCE,
                 max_ack_pending=INGEST_PENDING,
@@ -278,6 +280,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         await consuming(stack, "hints", hints.run)
         await consuming(stack, "filling", Filling(index, log, write_path, Background(way)).run)
         await consuming(stack, "settling", settling.run)
+        await consuming(stack, "overtaking", Overtaking(Waiting(nc), worker).run)
         for name, loop in back.loops.items():
             await consuming(stack, name, loop)
         if settings.nats_callout_credentials:

@@ -77,6 +77,29 @@ async def test_what_waited_before_comes_in_full_batches(js: JetStreamContext) ->
     assert max(map(len, got.batches)) <= 100
 
 
+async def test_at_once_says_how_many_batches_are_in_hand(js: JetStreamContext) -> None:
+    go, begun, most = asyncio.Event(), 0, 0
+
+    async def handle(batch: list[Msg]) -> None:
+        nonlocal begun, most
+        begun, most = begun + 1, max(most, begun + 1)
+        await go.wait()
+        begun -= 1
+        for msg in batch:
+            await msg.ack()
+
+    async with consuming(js, handle, batch=1, at_once=3):
+        await asyncio.gather(*(js.publish(SUBJECT, b"x") for _ in range(6)))
+        await wait_until(lambda: begun == 3, description="three are in hand")
+        go.set()
+
+        async def done() -> bool:
+            return (await js.stream_info(names.JOBS)).state.messages == 0
+
+        await wait_until(done, description="all are acknowledged")
+    assert most == 3
+
+
 async def test_several_nodes_share_the_work(nats_server: NatsServer, js: JetStreamContext) -> None:
     other = await connect(nats_server.url, name="other node")
     mine, theirs = Collector(), Collector()

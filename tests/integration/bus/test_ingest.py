@@ -23,6 +23,21 @@ async def test_what_was_ingested_waits_in_the_stream(nc: Client, js: JetStreamCo
     assert json.loads(stored.data or b"")["content"] == "磁盘满了"
 
 
+async def test_what_waits_is_seen_and_taken_out_past_the_queue(nc: Client, js: JetStreamContext) -> None:
+    for agent, pool in [("alice", "agent/alice")] * 3 + [("bob", "shared/ops"), ("bob", "agent/bob")]:
+        await ingest.publish(js, agent, pool, Store(content=f"of {agent}"))
+    await js.publish(names.INGEST_FILLER, b"")
+    waiting = ingest.Waiting(nc)
+    subjects = [names.ingest("bob", "agent/bob"), names.ingest("bob", "shared/ops")]
+    found = await waiting.agents()
+    assert found.keys() == {"alice", "bob"}
+    assert sorted(found["bob"]) == subjects
+    assert [item.seq for item in await waiting.oldest(names.ingest("alice", "agent/alice"), 2)] == [1, 2]
+    for _ in range(2):  # gone is gone
+        await waiting.remove(4)
+    assert (await waiting.agents())["bob"] == [names.ingest("bob", "agent/bob")]
+
+
 async def test_a_rejection_reaches_the_agent(nc: Client, js: JetStreamContext) -> None:
     subscription = await nc.subscribe(names.rejected("alice"))
     await ingest.reject(nc, "alice", Invalid("no such field", field="colour"), {"content": "x", "colour": "red"})
