@@ -27,7 +27,7 @@ check: $(DEV)
 
 bench: $(DEV) ## figures beside those of the raw engines; then who waits beside work in the background
 	$(BIN)/python -m tests.benchmarks
-	$(BIN)/python -m tests.benchmarks.bulk beside nodes
+	$(BIN)/python -m tests.benchmarks.bulk beside
 	$(BIN)/python -m tests.benchmarks.sessions
 
 # Both runs together stay under ten minutes; their figures go into the guarantees.
