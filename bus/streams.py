@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import nats.errors
@@ -12,6 +14,7 @@ from nats.js.errors import APIError, BadRequestError, NotFoundError, ServiceUnav
 
 from ..schemas import Unavailable
 from . import names
+from .connection import client_of, watch
 from .notices import KEPT
 
 _DAY_S: Final = 24 * 3600.0
@@ -94,6 +97,32 @@ async def ensure_streams(js: JetStreamContext, *, replicas: int = 1) -> None:
     """
     for wanted in STREAMS:
         await _ensure(js, wanted.evolve(num_replicas=replicas))
+
+
+@asynccontextmanager
+async def kept_streams(js: JetStreamContext, *, replicas: int = 1) -> AsyncIterator[None]:
+    """`ensure_streams`, and again whenever the connection comes back: what is in memory ends with the NATS server."""
+    await ensure_streams(js, replicas=replicas)
+    back = asyncio.Event()
+    unwatch = watch(client_of(js), back=back.set)
+    renewing = asyncio.create_task(_renew(js, replicas, back), name="streams")
+    try:
+        yield
+    finally:
+        unwatch()
+        renewing.cancel()
+        await asyncio.wait((renewing,))
+
+
+async def _renew(js: JetStreamContext, replicas: int, back: asyncio.Event) -> None:
+    while await back.wait():
+        back.clear()
+        try:
+            await ensure_streams(js, replicas=replicas)
+        except Unavailable as e:
+            log.warning("%s; it is tried again", e)
+            await asyncio.sleep(_PATIENCE_S)
+            back.set()
 
 
 async def _ensure(js: JetStreamContext, wanted: api.StreamConfig) -> None:

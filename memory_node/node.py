@@ -30,7 +30,7 @@ from ..bus.log import Log
 from ..bus.notices import Notices
 from ..bus.revocation import hear
 from ..bus.rpc import Handler, RequestServer
-from ..bus.streams import ensure_streams
+from ..bus.streams import kept_streams
 from ..bus.usage import UsageLog
 from ..bus.usefulness import Usefulness
 from ..schemas import Notice
@@ -99,7 +99,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
     async with AsyncExitStack() as stack:
         nc = await connected(stack, settings, "afterwit node", settings.nats_credentials)
         js = nc.jetstream()
-        await ensure_streams(js, replicas=settings.jetstream_replicas)
+        await stack.enter_async_context(kept_streams(js, replicas=settings.jetstream_replicas))
 
         model = embedder or await embedder_of(stack, settings)
         embeddings = await stack.enter_async_context(EmbeddingClient(model))

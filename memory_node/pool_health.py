@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from ..bus.jobs import Jobs
-from ..schemas import AfterwitError, PoolHealth, TimeRange
+from ..schemas import AfterwitError, PoolHealth, TimedOut, TimeRange, Unavailable
 from ..schemas.words import HIDDEN
 from .index import Index, IndexFilter
 from .reflection.episodes import AUTHOR as REFLECTION
@@ -47,7 +47,11 @@ class PoolsHealth:
         old = replace(visible, time_range=TimeRange(end=self._clock() - STALE_AFTER))
         stale = await self._index.count(old) if shown else 0
         told = await self._index.find(IndexFilter(pools=(pool,), author=REFLECTION), limit=1) if shown else []
-        review = await self._jobs.review_of(pool)
+        try:
+            review = await self._jobs.review_of(pool)
+        except (Unavailable, TimedOut) as e:  # one figure less is no reason to say nothing
+            logger.info("what the last review of %s found cannot be said now: %s", pool, e)
+            review = None
         return PoolHealth(
             active=by_status.get("active", 0),
             archived_share=round(by_status.get("archived", 0) / total, 4) if total else 0.0,

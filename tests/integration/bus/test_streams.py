@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import nats.errors
 from nats.aio.client import Client
 from nats.js import api
 
 from afterwit.bus import names
 from afterwit.bus.connection import connect
-from afterwit.bus.streams import STREAMS, ensure_streams
+from afterwit.bus.streams import STREAMS, ensure_streams, kept_streams
 from tests.engines.nats_server import NatsServer
+from tests.engines.waiting import wait_until
 
 _DAY_S = 24 * 3600
 
@@ -63,3 +65,18 @@ async def test_streams_can_be_made_while_the_server_is_still_starting(nats_serve
     await asyncio.to_thread(nats_server.start)
     await making
     assert len(await nc.jetstream().streams_info()) == len(STREAMS)
+
+
+async def test_what_a_restart_of_the_server_ends_is_made_again(nats_server: NatsServer, nc: Client) -> None:
+    """A memory stream goes with its server; a node that stayed would never look back again."""
+    js = nc.jetstream()
+    async with kept_streams(js):
+        await asyncio.to_thread(nats_server.restart)
+
+        async def all_are_there() -> bool:
+            try:
+                return len(await js.streams_info()) == len(STREAMS)
+            except nats.errors.Error:
+                return False
+
+        await wait_until(all_are_there, description="all streams are there again")

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
-from tests.engines.agents import agent
+from tests.engines.agents import Agent, agent
 from tests.engines.system import afterwit_up
+
+
+async def pools(alice: Agent) -> list[dict[str, Any]]:
+    """Her pools, but for what a review has found: that happens when it is due."""
+    found: list[dict[str, Any]] = (await alice.ask("pools"))["pools"]
+    for pool in found:
+        pool["health"].pop("duplicates", None)
+    return found
 
 
 async def test_without_its_index_everything_is_found_again(tmp_path: Path, unused: str) -> None:
@@ -18,7 +27,7 @@ async def test_without_its_index_everything_is_found_again(tmp_path: Path, unuse
         ]
         gone = await alice.store("The east door squeaks.")
         await alice.tool("memory_forget", ids=[gone["id"]], reason="oiled")
-        before = await alice.ask("pools")
+        before = await pools(alice)
         token = alice.token
     shutil.rmtree(tmp_path / "data" / "index")
 
@@ -30,7 +39,7 @@ async def test_without_its_index_everything_is_found_again(tmp_path: Path, unuse
         }
         archived = await alice.retrieve("doors", include_archived=True)
         assert {memory["id"] for memory in archived} == {kept["id"], changed["id"], gone["id"]}
-        assert await alice.ask("pools") == before
+        assert await pools(alice) == before
         assert (await alice.tool("memory_context", session_id=unused))["turns"] == [kept]
         notices = (await alice.tool("memory_changes"))["notices"]
         assert [notice["change"] for notice in notices] == ["created", "created", "updated", "created", "archived"]
