@@ -1,6 +1,6 @@
 """Whether what is asked of something named is there at all: near misses, which look like answers to vectors and words.
 
-"Which hotel did we propose for Madeira?" finds what there is about Madeira, and hotels of other places. Two things tell
+"Which port does the Lyon scanner use?" finds what there is about the Lyon scanner, and ports of others. Two things tell
 that this answers nothing. Names that are all known, and that no memory has together. Or: nothing that names it has any
 other word of the question, and the question asked of anybody ("… for someone?") is much nearer to a memory of something
 else than to all of these. Talk is left alone: there the name may have been said a turn before.
