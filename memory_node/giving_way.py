@@ -56,6 +56,16 @@ class Way:
             self._under_way -= 1
             self._let_go()
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Within `serving`: the request waits for the background itself, so nothing gives way to it meanwhile."""
+        self._under_way -= 1
+        self._let_go()
+        try:
+            yield
+        finally:
+            self._under_way += 1
+
     def first(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
         """``handlers``, all of which go first but those of `BACKGROUND`."""
         return {op: handler if op in BACKGROUND else self._served(handler) for op, handler in handlers.items()}

@@ -162,7 +162,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             models=Models(embeddings, await reranker_of(stack, settings)),
             finding=Finding(index, log, calibration),
             usage=UsageLog(nc, js, usefulness),
-            waiter=SeqWaiter(log, index, visibility),
+            waiter=SeqWaiter(log, index, visibility, way),
             hints=hints.about,
             clock=clock,
         )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from ..bus.log import Log
 from ..schemas import Notice, Unavailable
+from .giving_way import Way
 from .index import Index
 
 
@@ -66,10 +67,11 @@ class Visibility:
 class SeqWaiter:
     """Waits for a place in the log: for callers who bring the ``seq`` of a write that they saw elsewhere."""
 
-    def __init__(self, log: Log, index: Index, visibility: Visibility) -> None:
+    def __init__(self, log: Log, index: Index, visibility: Visibility, way: Way) -> None:
         self._log = log
         self._index = index
         self._visibility = visibility
+        self._way = way
 
     async def visible(self, seq: int, timeout_s: float) -> bool:
         """Whether the entry at ``seq`` (or a later version of its memory) can be found, at the latest in ``timeout_s``.
@@ -86,4 +88,5 @@ class SeqWaiter:
                     return True
             except Unavailable:  # nothing can be found now; whoever asks goes on without
                 return False
-            return await watch.reached(seq, timeout_s)
+            with self._way.waiting():
+                return await watch.reached(seq, timeout_s)

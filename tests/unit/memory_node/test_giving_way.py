@@ -75,6 +75,20 @@ async def test_a_piece_waits_until_no_request_is_under_way() -> None:
     assert done
 
 
+async def test_a_request_that_waits_for_the_background_is_not_given_way_to() -> None:
+    way = Way()
+    with way.serving():
+        clearing = asyncio.create_task(way.clear(60))
+        await asyncio.sleep(0)
+        assert not clearing.done()
+        with way.waiting():
+            await asyncio.wait_for(clearing, 30)
+        again = asyncio.create_task(way.clear(60))
+        await asyncio.sleep(0)
+        assert not again.done()
+    await asyncio.wait_for(again, 30)
+
+
 async def test_however_much_is_asked_the_background_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
 
