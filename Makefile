@@ -15,10 +15,10 @@ demo: $(RUN) ## three agents share what they learn, and the play checks itself
 up: $(RUN) ## the bus, until Ctrl-C
 	$(BIN)/afterwit up
 
-# The pytest command, not `python -m pytest`: that would put the folders at the root on the import path. Three workers for
+# The pytest command, not `python -m pytest`: that would put the folders at the root on the import path. Four workers for
 # two cores: much of a test is waiting for engines to start. A file's tests stay together, and so does what they share.
 test: $(DEV)
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 4 --dist loadfile
 
 check: $(DEV)
 	$(BIN)/ruff check
