@@ -44,7 +44,7 @@ IDENTIFIER_WEIGHT: Final = 2.0
 _HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _IS_HAN: Final = re.compile(f"[{_HAN}]")
 _HAN_RUN: Final = re.compile(f"[{_HAN}]+")
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_OTHER_LETTERS: Final = re.compile(rf"[^\W\d_{_HAN}]+")
 # None of these is a combining character; asking the character database about every Chinese one takes most of the time.
 _PLAIN: Final = f"\x00-\u02ff\u2000-\u20cf\u3000-\u3029\uac00-\ud7ff{_HAN}"
 _MAY_COMBINE: Final = re.compile(f"[^{_PLAIN}]")
@@ -73,7 +73,7 @@ def han_share(text: str) -> float:
     if text.isascii() or not (runs := _HAN_RUN.findall(text)):
         return 0.0
     han = sum(map(len, runs))
-    others = sum(map(len, _LETTERS.findall(text))) - han
+    others = sum(map(len, _OTHER_LETTERS.findall(text)))
     return 3 * han / (3 * han + others)
 
 
