@@ -99,7 +99,7 @@ def nothing_lost(facts: _Facts) -> Iterator[Violation]:
             if not any(v.id == attempt.id and v.version == attempt.version for v in there):
                 at = ", ".join(f"{v.id} version {v.version}" for v in there)
                 yield Violation("lost", mark, f"acknowledged as {attempt.id} version {attempt.version}, is at {at}")
-            elif attempt.seq is not None and all(v.seq != attempt.seq for v in there):
+            elif attempt.seq is not None and all(attempt.seq not in {v.seq, *v.again} for v in there):
                 yield Violation("lost", mark, f"acknowledged at {attempt.seq} of the log, is at {there[0].seq}")
 
 

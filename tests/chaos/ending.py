@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
 import nats.errors
 from nats.aio.client import Client as NatsClient
 
@@ -40,10 +42,14 @@ async def settled(nc: NatsClient) -> None:
 
 async def versions_in_log(nc: NatsClient, pool: str, *, replicas: int = 1) -> list[Version]:
     """Every version of every memory of the pool, in the order of the log, each where it came in first."""
-    versions = []
+    versions: list[Version] = []
+    again: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     async for record in Log(nc, replicas=replicas).replay():
         memory = record.entry.memory
-        if memory.pool != pool or record.entry.again:
+        if memory.pool != pool:
+            continue
+        if record.entry.again:
+            again[memory.id, memory.version].append(record.seq)
             continue
         data = memory.data if isinstance(memory.data, dict) else {}
         versions.append(
@@ -56,7 +62,7 @@ async def versions_in_log(nc: NatsClient, pool: str, *, replicas: int = 1) -> li
                 whole=is_whole(memory.content, data),
             )
         )
-    return versions
+    return [msgspec.structs.replace(each, again=tuple(again[each.id, each.version])) for each in versions]
 
 
 async def found_by_retrieval(asking: Asking, pool: str, groups: Iterable[str]) -> list[Found]:

@@ -70,7 +70,10 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """A version in the log at the end of the run, in the order of the log."""
+    """A version in the log at the end of the run, in the order of the log.
+
+    ``again`` is where it stands once more, with the embedding that it lacked at first; an answer may name any of these.
+    """
 
     id: str
     version: int
@@ -78,6 +81,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     mark: str
     count: int
     whole: bool
+    again: tuple[int, ...] = ()
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.chaos.checker import check
@@ -60,3 +61,16 @@ def test_a_memory_made_of_two_is_not_whole() -> None:
 
 def test_an_error_of_the_buss_own_is_a_fault() -> None:
     assert {violation.rule for violation in check(History(refusals={"unavailable": 3, "internal": 1}))} == {"error"}
+
+
+def test_an_answer_may_name_the_place_where_a_version_stands_once_more() -> None:
+    """With the embedding that it lacked: an answer that came late tells of that entry."""
+    history = played(SmallStore(), seed=1)
+    number, write = next((n, w) for n, w in enumerate(history.writes) if w.what == "store" and w.seq is not None)
+    history.writes[number] = msgspec.structs.replace(write, seq=10**6)
+    assert {violation.rule for violation in check(history)} == {"lost"}
+    history.versions = [
+        msgspec.structs.replace(v, again=(10**6,)) if (v.id, v.version) == (write.id, write.version) else v
+        for v in history.versions
+    ]
+    assert check(history) == []
