@@ -54,7 +54,7 @@ def check_all_found(field: str, ids: Iterable[str], records: Mapping[str, LogRec
 
 
 def check_in_time(agent: str, request: Store, records: Mapping[str, LogRecord]) -> None:
-    """Refuse an event of a session that is said to come from a later turn of it.
+    """Refuse an event that is said to come from a later turn of its own session_id.
 
     Raises:
         Invalid: names both turns.
@@ -64,7 +64,7 @@ def check_in_time(agent: str, request: Store, records: Mapping[str, LogRecord]) 
         same = request.session_id is not None and (cause.author, cause.session_id) == (agent, request.session_id)
         if same and request.turn is not None and cause.turn is not None and cause.turn > request.turn:
             raise Invalid(
-                f"caused_by: {id} is turn {cause.turn} of this session and comes after turn {request.turn}: "
+                f"caused_by: {id} is turn {cause.turn} of the same session_id, after turn {request.turn}: "
                 "a cause comes before its effect; correct turn, or leave it out",
                 field="caused_by",
                 ids=[id],

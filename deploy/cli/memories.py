@@ -80,7 +80,7 @@ async def retrieve(output: Output, target: Target, query: str, **fields: Any) ->
 
 @click.command()
 @click.argument("id", required=False)
-@click.option("--session", "session_id", help="Start from the latest event of a session instead of ID.")
+@click.option("--session", "session_id", help="Start from its latest event instead of ID.")
 @click.option("--effects", is_flag=True, help="Forward to what came of it, not back to its causes.")
 @click.option("--depth", "max_depth", type=click.IntRange(1, 100), help="Steps from the start.")
 @click.option("--top", "top_k", type=click.IntRange(1, 100), default=20, show_default=True, help="How many.")
