@@ -24,6 +24,7 @@ from afterwit.memory_node.ids import derived_id, new_id
 from afterwit.memory_node.pool_health import hint_of
 from afterwit.memory_node.settings import NodeSettings
 from afterwit.schemas import (
+    EndSession,
     Get,
     Health,
     History,
@@ -61,7 +62,8 @@ class Bus:
     clock: Clock = field(default_factory=Clock)
 
     async def ask(self, request: Any) -> Any:
-        op = {ListMemories: "list"}.get(type(request), type(request).__name__.lower())
+        named: dict[type, str] = {ListMemories: "list", EndSession: "end_session"}
+        op = named.get(type(request), type(request).__name__.lower())
         return await self.requester.call("alice", op, request, timeout_s=30)
 
     async def everything(self) -> list[Memory]:

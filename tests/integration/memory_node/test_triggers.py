@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 import pytest
@@ -44,30 +43,13 @@ from tests.engines.nats_server import NatsServer
 from tests.engines.waiting import wait_until
 from tests.samples import memory
 
-START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+from .test_looking_after import START, Bus, Clock
+
 IDLE = timedelta(minutes=30)
 
 
-@dataclass
-class Clock:
-    now: datetime = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@dataclass
-class Bus:
-    """A node in this process, and alice, who asks it."""
-
-    requester: Requester
-    jobs: Jobs
-    clock: Clock = field(default_factory=Clock)
-
-    async def ask(self, request: Any) -> Any:
-        named: dict[type, str] = {ListMemories: "list", EndSession: "end_session"}
-        op = named.get(type(request), type(request).__name__.lower())
-        return await self.requester.call("alice", op, request, timeout_s=30)
+class Talk(Bus):
+    """A node in this process, and alice, who talks to it."""
 
     async def say(self, session: str, *contents: str) -> list[Memory]:
         """The user's words, each a turn."""
@@ -89,8 +71,8 @@ def settings(nats_server: NatsServer, valkey: str, tmp_path: Path) -> NodeSettin
 
 
 @asynccontextmanager
-async def running(nc: Client, settings: NodeSettings) -> AsyncIterator[Bus]:
-    bus = Bus(Requester(nc), Jobs(nc))
+async def running(nc: Client, settings: NodeSettings) -> AsyncIterator[Talk]:
+    bus = Talk(Requester(nc), Jobs(nc))
     async with node.running(settings, clock=bus.clock, embedder=WordEmbedder()):
         await Agents(nc, now=bus.clock).add("alice")
         yield bus
