@@ -69,6 +69,7 @@ from .retrieval.finding import Finding
 from .revocation import Revocation
 from .settings import NodeSettings
 from .settling import Settling
+from .tokens import counter_of
 from .turns import Turns
 from .visibility import SeqWaiter, Visibility
 from .window import ValkeyWindow
@@ -109,6 +110,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         window = ValkeyWindow(settings.redis_url)
         stack.push_async_callback(window.close)
         way = Way()
+        count = counter_of(settings.tokenizer)
 
         log = Log(nc, replicas=settings.jetstream_replicas)
         if index.created:
@@ -164,6 +166,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             usage=UsageLog(nc, js, usefulness),
             waiter=SeqWaiter(log, index, visibility, way),
             hints=hints.about,
+            count=count,
             clock=clock,
         )
         pooling = Pooling(
@@ -231,6 +234,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             jobs=jobs if settings.reflect_on_overflow else None,
             clock=clock,
             budget=budget_for(settings.model_context),
+            count=count,
         )
         handlers = {**handlers, **back.handlers, "context": contextual.context}
 

@@ -82,6 +82,13 @@ class NodeSettings(NatsSettings, frozen=True, kw_only=True):
         int,
         Meta(ge=1, description="Tokens that agents' models read: a context takes 0.4 of them, and 8000 at most."),
     ] = 32_768
+    tokenizer: Annotated[
+        Path | None,
+        Meta(
+            description="The `tokenizer.json` of the agents' model, by which token budgets are counted exactly (extra "
+            "`tokenizer`); without it tokens are estimated from above."
+        ),
+    ] = None
     reflect_on_session_end: Annotated[bool, Meta(description="Look back when a session ends.")] = True
     reflect_on_overflow: Annotated[bool, Meta(description="Look back when a session outgrows its window.")] = True
     reflect_on_recurrence: Annotated[

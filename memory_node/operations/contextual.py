@@ -16,7 +16,7 @@ from ..access import Access
 from ..index import Index, IndexFilter, IndexQuery
 from ..inference import EmbeddingClient, Priority
 from ..reflection.triggers import overflow
-from ..tokens import count_tokens
+from ..tokens import TokenCounter
 from ..window import Window, select
 from ..window.pressing import Pressing
 from ..window.selection import Selected, in_order
@@ -51,6 +51,7 @@ class Contextual:
         jobs: Jobs | None,
         clock: Callable[[], datetime],
         budget: int,
+        count: TokenCounter,
     ) -> None:
         self._access = access
         self._window = window
@@ -59,7 +60,8 @@ class Contextual:
         self._jobs = jobs
         self._clock = clock
         self._budget = budget
-        self._pressing = Pressing()
+        self._count = count
+        self._pressing = Pressing(count)
 
     async def context(self, caller: Caller, request: Context) -> ContextReply:
         """What to put in front of the model now: turns in order, what else must not be lost, and lessons that fit."""
@@ -67,7 +69,7 @@ class Contextual:
         readable = await self._access.readable(caller.agent)
         turns = [memory for memory in memories if memory.pool in set(readable)]
         budget = request.max_tokens or self._budget
-        selected, left = _split(turns, budget)
+        selected, left = self._split(turns, budget)
         room = budget - selected.tokens
         pressed = await self._pressing.summary(left, min(room, max(int(SUMMARY_SHARE * budget), 1)))
         room -= pressed.tokens
@@ -79,7 +81,7 @@ class Contextual:
             turns=selected.memories,
             summary=pressed.text or None,
             lessons=lessons,
-            tokens=selected.tokens + pressed.tokens + sum(count_tokens(lesson.content) for lesson in lessons),
+            tokens=selected.tokens + pressed.tokens + sum(self._count(lesson.content) for lesson in lessons),
         )
 
     async def _lessons(self, turns: Sequence[Memory], pools: tuple[str, ...], room: int) -> tuple[Memory, ...]:
@@ -105,7 +107,7 @@ class Contextual:
             for hit in hits
             if ((hit.semantic or 0.0) >= _NEAR or hit.keyword >= _IN_WORDS) and hit.id not in own
         ]
-        return _within(near, room)
+        return self._within(near, room)
 
     async def _tell(self, agent: str, session_id: str, left: Sequence[Memory]) -> None:
         """What leaves the window is told as an episode: nothing is dropped untold."""
@@ -130,21 +132,19 @@ class Contextual:
         where = IndexFilter(pools=pools, session_id=session_id, author=agent, statuses_hidden=GONE)
         return in_order(await self._index.find(where, limit=MAX_TURNS))
 
+    def _split(self, turns: Sequence[Memory], budget: int) -> tuple[Selected, list[Memory]]:
+        """The turns to show, and those that are left for the summary, if all together do not fit."""
+        selected = select(turns, budget, self._count)
+        if len(selected.memories) < len(turns):
+            selected = select(turns, max(int(FULL_AT * budget), 1), self._count)
+        shown = {memory.id for memory in selected.memories}
+        return selected, [turn for turn in turns if turn.id not in shown]
 
-def _split(turns: Sequence[Memory], budget: int) -> tuple[Selected, list[Memory]]:
-    """The turns to show, and those that are left for the summary, if all together do not fit."""
-    selected = select(turns, budget)
-    if len(selected.memories) < len(turns):
-        selected = select(turns, max(int(FULL_AT * budget), 1))
-    shown = {memory.id for memory in selected.memories}
-    return selected, [turn for turn in turns if turn.id not in shown]
-
-
-def _within(memories: Iterable[Memory], room: int) -> tuple[Memory, ...]:
-    chosen: list[Memory] = []
-    for memory in memories:
-        tokens = count_tokens(memory.content)
-        if tokens <= room and len(chosen) < LESSONS:
-            chosen.append(memory)
-            room -= tokens
-    return tuple(chosen)
+    def _within(self, memories: Iterable[Memory], room: int) -> tuple[Memory, ...]:
+        chosen: list[Memory] = []
+        for memory in memories:
+            tokens = self._count(memory.content)
+            if tokens <= room and len(chosen) < LESSONS:
+                chosen.append(memory)
+                room -= tokens
+        return tuple(chosen)

@@ -32,6 +32,7 @@ from ..index import Hit, IndexQuery
 from ..inference import Models, Priority
 from ..retrieval import Question, Scored, has_answer, impersonal, pack, profile_named, reranked, score, time_asked
 from ..retrieval.finding import Finding
+from ..tokens import TokenCounter
 from ..visibility import SeqWaiter
 from .selecting import index_filter
 
@@ -54,6 +55,7 @@ class Retrieving:
         usage: UsageLog,
         waiter: SeqWaiter,
         hints: Callable[[Iterable[str]], tuple[str, ...]],
+        count: TokenCounter,
         clock: Callable[[], datetime],
     ) -> None:
         self._access = access
@@ -63,6 +65,7 @@ class Retrieving:
         self._usage = usage
         self._waiter = waiter
         self._hints = hints
+        self._count = count
         self._clock = clock
 
     async def retrieve(self, caller: Caller, request: Retrieve) -> RetrieveReply:
@@ -177,6 +180,7 @@ class Retrieving:
             max_content_length=request.max_content_length,
             max_tokens=request.max_tokens,
             now=now,
+            count=self._count,
         )
 
     async def _reranked(self, request: Retrieve, scored: list[Scored], degraded: list[str]) -> list[Scored]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...schemas import Memory
-from ..tokens import count_tokens
+from ..tokens import TokenCounter, count_tokens
 from .keeping import conditions, details, kept, squeezed
 from .sentences import language_of, sentences
 
@@ -33,31 +33,34 @@ class Compressed:
     missing: tuple[str, ...] = ()
 
 
-def compress(turns: Sequence[Memory], budget: int, known: Iterable[str] = ()) -> Compressed:
-    """One summary of ``turns`` (in order; the first may be an earlier summary) within ``budget`` tokens."""
+def compress(
+    turns: Sequence[Memory], budget: int, known: Iterable[str] = (), count: TokenCounter = count_tokens
+) -> Compressed:
+    """One summary of ``turns`` (in order; the first may be an earlier one) within ``budget`` tokens by ``count``."""
     known = tuple(known)
     contents = [turn.content for turn in turns]
     whole = "\n".join(contents)
     tongue = language_of(contents)
-    first = _shortened_turns(turns, budget, known)
+    first = _shortened_turns(turns, budget, known, count)
     if first is not None:
         completed = _completed(whole, first, tongue, known)
-        if count_tokens(completed) <= budget:
-            return Compressed(completed, count_tokens(completed))
-    return _pressed(turns, budget, tongue, known)
+        tokens = count(completed)
+        if tokens <= budget:
+            return Compressed(completed, tokens)
+    return _pressed(turns, budget, tongue, known, count)
 
 
-def _shortened_turns(turns: Sequence[Memory], budget: int, known: tuple[str, ...]) -> str | None:
+def _shortened_turns(turns: Sequence[Memory], budget: int, known: tuple[str, ...], count: TokenCounter) -> str | None:
     """Turns as they are, then without idle sentences, from the least important and oldest on; ``None`` if too long."""
     lines = [turn.content for turn in turns]
-    total = count_tokens("\n".join(lines))
+    total = count("\n".join(lines))
     order = sorted(range(len(turns)), key=lambda i: (_weight(turns[i]), i))
     for i in order:
         if total <= budget:
             break
-        before = count_tokens(lines[i])
+        before = count(lines[i])
         lines[i] = " ".join(s for s in sentences(lines[i]) if details(s, known) or _is_condition(s))
-        total -= before - count_tokens(lines[i])
+        total -= before - count(lines[i])
     return "\n".join(filter(None, lines)) if total <= budget else None
 
 
@@ -75,7 +78,9 @@ def _completed(whole: str, summary: str, tongue: str, known: tuple[str, ...]) ->
     return summary if not missing else f"{summary}\n{_DETAILS[tongue]}{_JOIN[tongue].join(missing)}"
 
 
-def _pressed(turns: Sequence[Memory], budget: int, tongue: str, known: tuple[str, ...]) -> Compressed:
+def _pressed(
+    turns: Sequence[Memory], budget: int, tongue: str, known: tuple[str, ...], count: TokenCounter
+) -> Compressed:
     """Conditions word for word and all details, best first, while they fit; then sentences while there is room."""
     lines: list[str] = []
     plain = ""
@@ -85,7 +90,7 @@ def _pressed(turns: Sequence[Memory], budget: int, tongue: str, known: tuple[str
     for piece in wanted:
         if squeezed(piece) in plain:
             continue
-        tokens = count_tokens(piece) + 1
+        tokens = count(piece) + 1
         if used + tokens > budget:
             missing.append(piece)
             continue
@@ -93,11 +98,11 @@ def _pressed(turns: Sequence[Memory], budget: int, tongue: str, known: tuple[str
         plain += "\n" + squeezed(piece)
         used += tokens
     text = _JOIN[tongue].join(lines)
-    while lines and count_tokens(text) > budget:  # what joins them may take more than the token that was set aside
+    while lines and count(text) > budget:  # what joins them may take more than the token that was set aside
         missing.append(lines.pop())
         text = _JOIN[tongue].join(lines)
     still = [piece for piece in missing if squeezed(piece) not in squeezed(text)]
-    return Compressed(text, count_tokens(text), tuple(still))
+    return Compressed(text, count(text), tuple(still))
 
 
 def _wanted(turns: Sequence[Memory], known: tuple[str, ...]) -> list[str]:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...schemas import Memory, RetrievedItem
-from ..tokens import count_tokens
+from ..tokens import TokenCounter, count_tokens
 from .likeness import Likeness
 from .scoring import Scored
 
@@ -45,12 +45,18 @@ def fold(scored: Sequence[Scored], limit: int) -> list[Folded]:
 
 
 def pack(
-    scored: Sequence[Scored], *, top_k: int, max_content_length: int, max_tokens: int | None, now: datetime
+    scored: Sequence[Scored],
+    *,
+    top_k: int,
+    max_content_length: int,
+    max_tokens: int | None,
+    now: datetime,
+    count: TokenCounter = count_tokens,
 ) -> tuple[RetrievedItem, ...]:
-    """The best ``top_k`` that fit into ``max_tokens`` together, best first, near-duplicates folded into the best.
+    """The best ``top_k`` that fit into ``max_tokens`` together (by ``count``), best first.
 
-    The first one that does not fit ends the list: what follows would be a worse answer, not a smaller one. The best
-    is cut rather than left out.
+    Near-duplicates are folded into the best. The first one that does not fit ends the list: what follows would be a
+    worse answer, not a smaller one. The best is cut rather than left out.
     """
     items: list[RetrievedItem] = []
     left = max_tokens
@@ -58,11 +64,11 @@ def pack(
         candidate = folded.best
         memory, truncated = _cut(candidate.memory, max_content_length)
         if left is not None:
-            tokens = count_tokens(memory.content)
+            tokens = count(memory.content)
             if tokens > left and items:
                 break
             if tokens > left:
-                memory, truncated = replace(memory, content=_fitting(memory.content, left)), True
+                memory, truncated = replace(memory, content=_fitting(memory.content, left, count)), True
             left -= min(tokens, left)
         items.append(
             RetrievedItem(
@@ -89,12 +95,12 @@ def _cut(memory: Memory, max_content_length: int) -> tuple[Memory, bool]:
     return replace(memory, content=content, data=data), True
 
 
-def _fitting(content: str, tokens: int) -> str:
+def _fitting(content: str, tokens: int, count: TokenCounter) -> str:
     """The longest beginning of ``content`` that has at most ``tokens`` tokens with its ellipsis."""
     low, high = 0, len(content)
     while low < high:
         middle = (low + high + 1) // 2
-        if count_tokens(content[:middle] + "…") <= tokens:
+        if count(content[:middle] + "…") <= tokens:
             low = middle
         else:
             high = middle - 1

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ...schemas import Memory
 from ..reflection.compression import Compressed, compress
+from ..tokens import TokenCounter, count_tokens
 
 _REMEMBERED: Final = 512
 _STEP: Final = 40
@@ -20,7 +21,8 @@ _STEP: Final = 40
 class Pressing:
     """Remembers the summaries of the sessions that were read last."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: TokenCounter = count_tokens) -> None:
+        self._count = count
         self._done: OrderedDict[tuple[object, ...], Compressed] = OrderedDict()
 
     async def summary(self, turns: Sequence[Memory], budget: int) -> Compressed:
@@ -30,7 +32,7 @@ class Pressing:
         key = (budget, *((turn.id, turn.version) for turn in turns))
         found = self._done.get(key)
         if found is None:
-            found = await asyncio.to_thread(_pressed, list(turns), budget)
+            found = await asyncio.to_thread(_pressed, list(turns), budget, self._count)
             self._done[key] = found
         self._done.move_to_end(key)
         if len(self._done) > _REMEMBERED:
@@ -38,12 +40,12 @@ class Pressing:
         return found
 
 
-def _pressed(turns: list[Memory], budget: int) -> Compressed:
+def _pressed(turns: list[Memory], budget: int, count: TokenCounter) -> Compressed:
     """Step by step, so that a long session costs no more than its steps do."""
-    pressed = compress(turns[:_STEP], budget)
+    pressed = compress(turns[:_STEP], budget, count=count)
     for start in range(_STEP, len(turns), _STEP):
         earlier = _as_turn(turns[start - 1], pressed.text)
-        pressed = compress([*([earlier] if earlier else []), *turns[start : start + _STEP]], budget)
+        pressed = compress([*([earlier] if earlier else []), *turns[start : start + _STEP]], budget, count=count)
     return pressed
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...schemas import Memory
-from ..tokens import count_tokens
+from ..tokens import TokenCounter, count_tokens
 
 DECAY_PER_TURN: Final = 0.1
 SIZE: Final = 10
@@ -34,11 +34,11 @@ class Selected:
     tokens: int
 
 
-def select(memories: Sequence[Memory], max_tokens: int | None = None) -> Selected:
+def select(memories: Sequence[Memory], max_tokens: int | None = None, count: TokenCounter = count_tokens) -> Selected:
     """The best of ``memories`` (in the order of their turns) by ``importance · exp(-0.1 · turns since)``.
 
     Design §4: at most 10, or 20 while a chain of tool calls runs or a message looks back, within ``max_tokens`` (8000
-    if not given). A memory that does not fit the budget is passed over for the next best.
+    if not given) by ``count``. A memory that does not fit the budget is passed over for the next best.
     """
     if not memories:
         return Selected((), 0)
@@ -52,7 +52,7 @@ def select(memories: Sequence[Memory], max_tokens: int | None = None) -> Selecte
     left = max_tokens or MAX_TOKENS
     chosen: list[int] = []
     for i in sorted(range(len(memories)), key=lambda i: (-weights[i], -i)):
-        tokens = count_tokens(memories[i].content)
+        tokens = count(memories[i].content)
         if tokens <= left:
             chosen.append(i)
             left -= tokens

@@ -1,12 +1,17 @@
-"""Counting tokens from above."""
+"""Counting tokens: from above, and by a model's own tokenizer."""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afterwit.memory_node.tokens import count_tokens
+from afterwit.memory_node.tokens import count_tokens, counter_of
+from afterwit.schemas import Invalid
+from tests.tokenizers import word_tokenizer
 
 REAL = [
     ("The quick brown fox jumps over the lazy dog.", 10),
@@ -44,3 +49,31 @@ def test_more_text_is_not_fewer_tokens(text: str, more: str) -> None:
 
 def test_nothing_is_nothing() -> None:
     assert count_tokens("") == 0
+
+
+def test_without_a_tokenizer_tokens_are_estimated() -> None:
+    assert counter_of(None) is count_tokens
+
+
+def test_a_models_tokenizer_counts_exactly_and_all_of_it(tmp_path: Path) -> None:
+    count = counter_of(word_tokenizer(tmp_path / "tokenizer.json"))
+
+    assert count("Antidisestablishmentarianism is one word of six.") == 6
+    assert count("") == 0
+
+
+@pytest.mark.parametrize("content", [None, "{}", "not JSON"])
+def test_what_is_no_tokenizer_is_named(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "tokenizer.json"
+    if content is not None:
+        path.write_text(content)
+
+    with pytest.raises(Invalid, match=r"AFTERWIT_TOKENIZER: .*tokenizer\.json is not a tokenizer\.json of a model"):
+        counter_of(path)
+
+
+def test_without_its_package_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+
+    with pytest.raises(Invalid, match=r"pip install 'afterwit\[tokenizer\]'"):
+        counter_of(tmp_path / "tokenizer.json")
