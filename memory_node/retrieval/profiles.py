@@ -25,6 +25,8 @@ class Profile:
     after), ``session`` (the best of the same session), ``links`` (what caused it and what it caused).
     ``other_language`` is the share of its meaning that stands for the words of a memory in another language than
     the query's. With ``newest_first``, of two memories that say the same of the same thing the newer comes first.
+    ``telling`` (0…1) is the share of all this that a turn of talk loses which tells nothing (see `telling`): a question
+    supports its answer and is none.
     To a question for several things, what comes after the first five is taken from many sessions: a memory keeps
     ``again`` of its score for each from its session that is already there.
     """
@@ -36,6 +38,7 @@ class Profile:
     support: Mapping[str, float] = field(default_factory=dict)
     other_language: float = 0.0
     newest_first: bool = False
+    telling: float = 0.0
     again: float = 1.0
     kinds: Mapping[Kind, float] = field(default_factory=dict)
 
@@ -58,6 +61,7 @@ PROFILES: Final = {
             support={"neighbours": 0.3, "session": 0.3, "links": 0.3},
             other_language=0.35,
             newest_first=True,
+            telling=0.6,
             again=0.8,
         ),
         Profile(

@@ -69,6 +69,9 @@ def score(
             each["causal"] = causal
     own = [_own(each, profile) for each in signals]
     total = _supported(own, hits, signals, profile)
+    if profile.telling:
+        for i, each in enumerate(signals):
+            total[i] *= 1 - profile.telling * (1 - each.get("telling", 1.0))
     before = {hit.id: total[i] for i, hit in enumerate(hits)} if reached else {}
     for i, hit in enumerate(hits):
         if reach := reached.get(hit.id):

@@ -11,6 +11,7 @@ from ..index import Hit, folded, han_share, speaker
 from ..when import periods
 from .profiles import Profile
 from .question import Question
+from .telling import telling
 
 _DATES_READ: Final = 300
 """Characters of a memory in which days are looked for, if the query names a time."""
@@ -24,7 +25,7 @@ def signals_of(
 ) -> list[dict[str, float]]:
     """One mapping per hit. ``time`` and ``speaker`` are there only if the query names a time, or who said it.
 
-    ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
+    ``telling`` is there for what somebody said. ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
     """
     speakers = [speaker(hit.memory) if is_talk(hit) else None for hit in hits]
     named = {name for name in speakers if name and folded(name) in question.folded}
@@ -46,6 +47,8 @@ def signals_of(
             signals["time"] = float(_in_time(memory, question))
         if named and who:
             signals["speaker"] = float(who in named)
+        if profile.telling and (who or memory.kind == "user_input"):
+            signals["telling"] = telling(memory.content)
         if profile.kinds:
             signals["kind"] = profile.kinds.get(memory.kind, _OTHER_KIND)
         found.append(signals)

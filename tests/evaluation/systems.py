@@ -92,6 +92,7 @@ def _without() -> Iterator[tuple[str, Profile]]:
         yield effect, dataclasses.replace(ours, effects={**ours.effects, effect: 0.0})
     yield "silence of words between languages", dataclasses.replace(ours, other_language=0.0)
     yield "newest first", dataclasses.replace(ours, newest_first=False)
+    yield "telling", dataclasses.replace(ours, telling=0.0)
     yield "sessions spread", dataclasses.replace(ours, again=1.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -147,6 +148,28 @@ def test_who_said_it_counts_when_the_query_names_them() -> None:
     first = hit("Alice: I love tea", session_id="s1", turn=1)
     second = hit("Bob: I love tea", session_id="s2", turn=1)
     assert contents(scored([second, first], "What does Alice love?"))[0] == "Alice: I love tea"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "query"),
+    [
+        ("Bob: Ann, where did you go on holiday?", "Ann: I went to Rome, and we saw the old cats there.", "holiday"),
+        ("李雷：梅梅，你假期去哪里玩了？", "韩梅梅：我去了罗马，我们看了那里的老猫。", "假期去哪里"),
+    ],
+)
+def test_the_answer_comes_before_the_question_that_it_follows(asked: str, told: str, query: str) -> None:
+    question = hit(asked, semantic=0.6, keyword=0.7, session_id="s", turn=1)
+    answer = hit(told, semantic=0.6, keyword=0.4, session_id="s", turn=2, before=question.id)
+    assert contents(scored([question, answer], query)) == [told, asked]
+    assert contents(scored([question, answer], query, dataclasses.replace(EVIDENCE, telling=0.0))) == [asked, told]
+
+
+def test_only_what_somebody_said_is_asked_how_much_it_tells() -> None:
+    fact, result = hit("Ask for it?", semantic=0.6), hit("Ask you?", kind="tool_result", tier="working", session_id="s")
+    said = hit("Ask you?", kind="user_input", tier="working", session_id="s")
+    assert ["telling" in each.signals for each in scored([fact])] == [False]
+    assert ["telling" in each.signals for each in scored([result])] == [False]
+    assert ["telling" in each.signals for each in scored([said])] == [True]
 
 
 def test_causes_of_a_good_hit_come_along() -> None:
