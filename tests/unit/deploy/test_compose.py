@@ -49,10 +49,15 @@ def test_only_the_gateway_is_published_and_on_its_own_port() -> None:
     (port,) = SERVICES["gateway"]["ports"]
     assert port.endswith(f":{GatewaySettings.from_env(_settable('gateway')).port}")
     assert COMPOSE["networks"]["engines"]["internal"] is True
-    assert all(service.get("networks") == ["engines"] for name, service in SERVICES.items() if name in _INSIDE)
+    assert all(SERVICES[name]["networks"] == ["engines"] for name in ("nats", "qdrant", "valkey", "admin"))
 
 
-_INSIDE = {"nats", "qdrant", "valkey", "node", "admin"}
+def test_a_node_reaches_the_inference_service_and_whoever_listens_to_telemetry() -> None:
+    (outward,) = set(SERVICES["node"]["networks"]) - {"engines"}
+    assert not (COMPOSE["networks"][outward] or {}).get("internal")
+    given = _environment("node").keys()
+    assert {"AFTERWIT_INFERENCE_URL", "AFTERWIT_EMBEDDING_MODEL", "AFTERWIT_REFLECTION_MODEL"} <= given
+    assert all("OTEL_EXPORTER_OTLP_ENDPOINT" in _environment(part) for part in ("node", "gateway"))
 
 
 def test_nothing_runs_as_root_or_gains_rights() -> None:
@@ -67,7 +72,7 @@ def test_nothing_runs_as_root_or_gains_rights() -> None:
 @pytest.mark.parametrize(("service", "settings"), [("node", NodeSettings), ("gateway", GatewaySettings)])
 def test_every_variable_is_a_setting_of_the_part(service: str, settings: Any) -> None:
     known = {setting.variable for setting in settings_of(settings)}
-    given = {name.removesuffix("_FILE") for name in _environment(service)}
+    given = {name.removesuffix("_FILE") for name in _environment(service) if not name.startswith("OTEL_")}
     assert given <= known
 
 
