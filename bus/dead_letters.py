@@ -11,7 +11,7 @@ from typing import Final
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
-from . import names
+from . import instrumentation, names
 from ._publish import publish_acked
 from .connection import client_of
 from .direct import Reader, Stored
@@ -59,6 +59,7 @@ class DeadLetters:
         token = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
         kept |= {names.REASON: reason[:1000], names.SUBJECT: subject, names.MESSAGE_ID: token}
         await publish_acked(self._nc, [Question(names.dead(what, token), data, kept)])
+        instrumentation.BURIED.add(1, {"afterwit.work": what})
 
     async def page(self, after: int, limit: int) -> list[Dead]:
         """Up to ``limit`` letters whose ids are over ``after``, oldest first."""

@@ -67,7 +67,6 @@ INGEST_FILLER: Final = f"{ROOT}.ingest.filler"
 """What is published here holds nothing, and is there to make the ingest stream begin a new file."""
 
 CONTENT_TYPE: Final = "Content-Type"
-TRACEPARENT: Final = "traceparent"
 ERROR: Final = "Nats-Service-Error"
 ERROR_CODE: Final = "Nats-Service-Error-Code"
 EXPECTED_SUBJECT_SEQ: Final = "Nats-Expected-Last-Subject-Sequence"
@@ -94,6 +93,11 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 def request(agent: str, op: str) -> str:
     """Where ``agent`` asks for ``op``."""
     return _join("req", agent, op)
+
+
+def request_template(op: str) -> str:
+    """What requests for ``op`` are called where every agent's are one: a span's name."""
+    return f"{ROOT}.req.{{agent}}.{_token(op)}"
 
 
 def requests_for(op: str) -> str:

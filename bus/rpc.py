@@ -37,7 +37,7 @@ from ..schemas import (
 )
 from ..schemas.codec import JSON, MSGPACK, convert, decode, encode
 from ..schemas.words import AgentName
-from . import names
+from . import instrumentation, names
 from ._latency import Latencies
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
@@ -52,10 +52,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. ``traceparent`` is the caller's W3C trace context, if it has one."""
+    """Who asks."""
 
     agent: str
-    traceparent: str | None = None
 
 
 Handler = Callable[[Caller, Any], Awaitable[msgspec.Struct]]
@@ -164,13 +163,14 @@ class RequestServer:
         headers: dict[str, str] = {}
         try:
             content_type = _content_type(msg)
-            data = encode(await self._handle(agent, op, msg, content_type), content_type)
-            if len(data) > self._limit:
-                raise TooLarge(
-                    f"the reply takes {len(data)} bytes and may take {self._limit}: ask for less at once",
-                    field="",
-                    limit_bytes=self._limit,
-                )
+            with instrumentation.serving(agent, op, msg.headers):
+                data = encode(await self._handle(agent, op, msg, content_type), content_type)
+                if len(data) > self._limit:
+                    raise TooLarge(
+                        f"the reply takes {len(data)} bytes and may take {self._limit}: ask for less at once",
+                        field="",
+                        limit_bytes=self._limit,
+                    )
         except AfterwitError as e:
             failed = True
             headers, data = self._error(e, content_type)
@@ -192,7 +192,8 @@ class RequestServer:
         convert(agent, AgentName)  # no agent's credentials allow another form, but a node's would
         data = msg.data or encode({}, content_type)
         request = decode(data, OPERATIONS[op].request, content_type)
-        return await handler(Caller(agent, _header(msg, names.TRACEPARENT)), request)
+        instrumentation.about(request)
+        return await handler(Caller(agent), request)
 
     def _error(self, error: AfterwitError, content_type: str) -> tuple[dict[str, str], bytes]:
         headers = {names.ERROR_CODE: error.code, names.ERROR: error.message[:_LONGEST_HEADER]}
@@ -220,16 +221,8 @@ class Requester:
         self._nc = nc
         self._timeout_s = timeout_s
 
-    async def call(
-        self,
-        agent: str,
-        op: str,
-        request: msgspec.Struct,
-        *,
-        timeout_s: float | None = None,
-        traceparent: str | None = None,
-    ) -> Any:
-        """The operation's reply, as its Struct.
+    async def call(self, agent: str, op: str, request: msgspec.Struct, *, timeout_s: float | None = None) -> Any:
+        """The operation's reply, as its Struct. The present trace goes on in the node.
 
         Raises:
             AfterwitError: what the node answered; or `Unavailable` if no node serves it or NATS is away (nothing was
@@ -239,20 +232,20 @@ class Requester:
         limit = self._nc.max_payload - names.HEADER_ALLOWANCE
         if len(data) > limit:
             raise TooLarge(f"the request takes {len(data)} bytes and may take {limit}", field="", limit_bytes=limit)
-        headers = {names.CONTENT_TYPE: MSGPACK}
-        if traceparent is not None:
-            headers[names.TRACEPARENT] = traceparent
         wait = self._timeout_s if timeout_s is None else timeout_s
-        question = Question(names.request(agent, op), data, headers)
+        with instrumentation.asking(agent, op, headers := {names.CONTENT_TYPE: MSGPACK}):
+            return await self._answer(op, Question(names.request(agent, op), data, headers), wait)
+
+    async def _answer(self, op: str, question: Question, wait_s: float) -> Any:
         try:
-            answer = await mailbox_of(self._nc).ask(question, timeout_s=wait)
+            answer = await mailbox_of(self._nc).ask(question, timeout_s=wait_s)
         except NobodyThere as e:
             if op not in OPERATIONS:
                 raise NotFound(f"there is no operation {op!r}") from e
             raise Unavailable(f"no memory node is serving {op} at present; try again") from e
         except NoAnswer as e:
             raise TimedOut(
-                f"no answer to {op} came within {wait:g} s, it may have been done: repeat it with its idempotency key"
+                f"no answer to {op} came within {wait_s:g} s, it may have been done: repeat it with its idempotency key"
             ) from e
         content_type = _content_type(answer)
         if _header(answer, names.ERROR_CODE) is not None:

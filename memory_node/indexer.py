@@ -13,6 +13,7 @@ from typing import Final
 
 from nats.aio.msg import Msg
 
+from ..bus import instrumentation
 from ..bus.announcing import Announcer
 from ..bus.dead_letters import DeadLetters
 from ..bus.log import is_waited_for, record_of
@@ -102,6 +103,8 @@ class Indexer:
     async def _settle(self, entries: Sequence[tuple[Msg, LogEntry]]) -> None:
         await self.make_visible([entry for _, entry in entries])
         self._succeeded += len(entries)
+        oldest = min(message.metadata.timestamp for message, _ in entries)
+        instrumentation.indexed(len(entries), oldest)
         for message, entry in entries:
             self._first_failures.pop(message.metadata.sequence.stream, None)
             if entry.change == "purged":

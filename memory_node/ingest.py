@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from nats.aio.client import Client
 
-from ..bus import names
+from ..bus import instrumentation, names
 from ..bus.dead_letters import DeadLetters
 from ..bus.ingest import reject
 from ..schemas import AfterwitError, Invalid, Store, StoreReply, TimedOut, Unauthenticated, Unavailable, codec
@@ -98,6 +98,7 @@ class IngestWorker:
                     by_agent.setdefault(agent, []).append((message, item))
         for agent, batch in sorted(by_agent.items(), key=lambda each: len(each[1])):
             outcomes = await self._stored(agent, [item for _, item in batch])
+            instrumentation.INGESTED.add(len(outcomes))
             for (message, _), outcome in zip(batch, outcomes, strict=True):
                 await self._settle(message, outcome)
 

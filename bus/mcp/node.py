@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final, Protocol, TypeVar
 
 import msgspec
-from opentelemetry import propagate
 
 from ...schemas import OPERATIONS, Changes
 
@@ -26,7 +25,6 @@ class Calls(Protocol):
         request: msgspec.Struct,
         *,
         timeout_s: float | None = None,
-        traceparent: str | None = None,
     ) -> msgspec.Struct:
         """The reply to ``request``, or an `AfterwitError`."""
         ...
@@ -45,14 +43,6 @@ class Node:
             AfterwitError: what the node answered, or `Unavailable` and `TimedOut` where none did.
         """
         timeout_s = request.wait_ms / 1000 + _GRACE_S if isinstance(request, Changes) else None
-        answer = await self._calls.call(
-            agent, _OP_OF[type(request)], request, timeout_s=timeout_s, traceparent=_traceparent()
-        )
+        answer = await self._calls.call(agent, _OP_OF[type(request)], request, timeout_s=timeout_s)
         assert isinstance(answer, reply)
         return answer
-
-
-def _traceparent() -> str | None:
-    carrier: dict[str, str] = {}
-    propagate.inject(carrier)
-    return carrier.get("traceparent")

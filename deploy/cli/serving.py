@@ -10,6 +10,7 @@ import click
 
 from ...schemas import AfterwitError
 from ..logs import log_to_stderr
+from ..telemetry import export_telemetry
 from .options import asynchronous, client_options, command, data_dir_option
 from .output import Output
 
@@ -56,6 +57,7 @@ def node(output: Output) -> None:
     from ...memory_node.settings import NodeSettings
 
     log_to_stderr(os.environ)
+    export_telemetry("node", os.environ)
     run(main(NodeSettings.from_env(os.environ)))
 
 
@@ -68,6 +70,7 @@ def gateway(output: Output) -> None:
     from ..ports import choose_port
 
     log_to_stderr(os.environ)
+    export_telemetry("gateway", os.environ)
     settings = GatewaySettings.from_env(os.environ)
     choose_port(settings.host, settings.port, "AFTERWIT_PORT")
     main(settings)
@@ -81,4 +84,5 @@ async def mcp(output: Output, target: Target) -> None:
     from ...bus.mcp.stdio import serve_stdio
 
     log_to_stderr(os.environ)
+    export_telemetry("mcp", os.environ)
     await serve_stdio(target.agent, target.url, target.token, tls=target.tls)

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...bus import instrumentation
 from ...bus.rpc import Caller
 from ...bus.usage import UsageLog, UsageRecord
 from ...schemas import (
@@ -127,6 +128,7 @@ class Retrieving:
                 degraded=tuple(degraded),
             )
         )
+        instrumentation.retrieved(retrieval_id, stages.ms, no_answer=not items)
         return RetrieveReply(
             items=items,
             retrieval_id=retrieval_id,

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 from nats.aio.msg import Msg
 
-from ...bus import names
+from ...bus import instrumentation, names
 from ...bus.dead_letters import DeadLetters
 from ...bus.jobs import Job, JobChanged, JobRecord, Jobs, PoolReview
 from ...schemas import AfterwitError, Memory, OperationResult, TimedOut, Unavailable, codec
@@ -123,7 +123,8 @@ class ReflectionWorker:
         retried = (message.headers or {}).get(names.RETRIED)
         try:
             async with asyncio.timeout(self._within_s):
-                await self._do(job, again=retried is not None)
+                with instrumentation.looking_back(job.agent, job.trigger):
+                    await self._do(job, again=retried is not None)
         except JobChanged:
             await self._given_up(message, job)
         except (Unavailable, TimedOut, TimeoutError) as e:

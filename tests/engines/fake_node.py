@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import msgspec
+from opentelemetry import trace
 
 from afterwit.schemas import (
     AfterwitError,
@@ -55,7 +56,7 @@ class FakeNode:
         self.notices: list[Notice] = []
         self.told: Callable[[Notice], Awaitable[None]] | None = None
         self.failure: AfterwitError | None = None
-        self.calls: list[tuple[str, str, msgspec.Struct, str | None]] = []
+        self.calls: list[tuple[str, str, msgspec.Struct, str]] = []
 
     async def call(
         self,
@@ -64,9 +65,8 @@ class FakeNode:
         request: msgspec.Struct,
         *,
         timeout_s: float | None = None,
-        traceparent: str | None = None,
     ) -> msgspec.Struct:
-        self.calls.append((agent, op, request, traceparent))
+        self.calls.append((agent, op, request, _trace_id()))
         if self.failure is not None:
             raise self.failure
         answer: Callable[[str, msgspec.Struct], Awaitable[msgspec.Struct]] | None = getattr(self, op, None)
@@ -194,3 +194,7 @@ class FakeNode:
         self.notices.append(notice)
         if self.told is not None:
             await self.told(notice)
+
+
+def _trace_id() -> str:
+    return trace.format_trace_id(trace.get_current_span().get_span_context().trace_id)

@@ -121,6 +121,6 @@ def _handler(node: FakeNode, op: str) -> Callable[[Caller, Any], Awaitable[msgsp
     async def answer(caller: Caller, request: msgspec.Struct) -> msgspec.Struct:
         if not hasattr(node, op):
             raise NotFound(f"nobody serves {op}")
-        return await node.call(caller.agent, op, request, traceparent=caller.traceparent)
+        return await node.call(caller.agent, op, request)
 
     return answer

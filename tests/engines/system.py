@@ -112,7 +112,7 @@ async def afterwit_up(
 
 def clean_environment(**more: str) -> dict[str, str]:
     """Ours, without settings of a developer's own Afterwit."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("AFTERWIT_")} | more
+    return {name: value for name, value in os.environ.items() if not name.startswith(("AFTERWIT_", "OTEL_"))} | more
 
 
 def _wait_ready(process: subprocess.Popen[bytes], system: System) -> None:

@@ -131,5 +131,4 @@ async def test_the_trace_goes_on_to_the_node(alice: MemoryServer, node: FakeNode
     async with Client(alice, mode="2026-07-28") as client:
         await client.call_tool("memory_changes", {}, meta=meta)
     (call,) = node.calls
-    assert call[3] is not None
-    assert call[3].split("-")[1] == parent.split("-")[1]
+    assert call[3] == parent.split("-")[1]
