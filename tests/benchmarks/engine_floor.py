@@ -76,6 +76,18 @@ class EngineFloor:
             took += time.perf_counter() - begun
         return took
 
+    def load(self, memories: Sequence[Memory]) -> float:
+        """Add their points; the seconds that it takes a program which has vectors, words and fields at hand.
+
+        That is what `add` counts and what the engine's Python binding takes to read them: twice as much again.
+        """
+        ready = [self._values(memory) for memory in memories]
+        begun = time.perf_counter()
+        for start in range(0, len(ready), _AT_ONCE):
+            points = [Point(*values) for values in ready[start : start + _AT_ONCE]]
+            self._shard.update(UpdateOperation.upsert_points(points))
+        return time.perf_counter() - begun
+
     def query(self, text: str, pools: Sequence[str]) -> float:
         """Seconds of the hybrid query: the best by meaning and the best by words, fused, five memories read."""
         request = hybrid(text, self._embedder.embed([text], "query")[0], pools, limit=TOP_K)
@@ -97,6 +109,10 @@ class EngineFloor:
         self._shard.close()
 
     def _point(self, memory: Memory) -> Point:
+        return Point(*self._values(memory))
+
+    def _values(self, memory: Memory) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """The point's id, vectors and fields."""
         words = sparse_document(memory.content)
         vectors: dict[str, Any] = {
             "dense": self._embedder.embed([memory.content], "passage")[0].tolist(),
@@ -105,7 +121,7 @@ class EngineFloor:
         fields = msgspec.to_builtins(memory, builtin_types=(datetime,))
         times = {field: time.timestamp() for field in _TIMES if (time := fields[field]) is not None}
         payload = {field: fields[field] for field in _KEYWORDS if fields[field]} | times
-        return Point(memory.id, vectors, payload | {"memory": msgspec.json.encode(memory).decode()})
+        return memory.id, vectors, payload | {"memory": msgspec.json.encode(memory).decode()}
 
 
 def hybrid(text: str, vector: NDArray[np.float32], pools: Sequence[str], *, limit: int) -> QueryRequest:

