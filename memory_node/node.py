@@ -43,7 +43,7 @@ from .erasing import Erasing
 from .filling import Filling
 from .giving_way import Background, Way
 from .guard import Guard
-from .index import Calibration
+from .index import Calibration, Index
 from .index_of import index_of
 from .indexer import Indexer
 from .inference import Embedder, EmbeddingClient, Models
@@ -238,7 +238,9 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         )
         handlers = {**handlers, **back.handlers, "context": contextual.context}
 
-        subscription = await notices.subscribe(functools.partial(_on_notice, visibility, embeddings, write_path.turns))
+        subscription = await notices.subscribe(
+            functools.partial(_on_notice, visibility, embeddings, index, write_path.turns)
+        )
         stack.push_async_callback(subscription.unsubscribe)
         erasing = await stack.enter_async_context(
             Erasing(
@@ -318,12 +320,13 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         yield
 
 
-def _on_notice(visibility: Visibility, embeddings: EmbeddingClient, turns: Turns, notice: Notice) -> None:
+def _on_notice(visibility: Visibility, embeddings: EmbeddingClient, index: Index, turns: Turns, notice: Notice) -> None:
     visibility.on_notice(notice)
     if notice.change in {"archived", "purged"}:
         turns.forget([notice.id])
     if notice.change == "purged":
         embeddings.forget_texts()
+        index.forget([notice.id])
 
 
 def _tasks(rebuilding: Rebuilding, burials: Burials) -> dict[str, Task]:

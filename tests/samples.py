@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from afterwit.memory_node.index import Hit, Stored
 from afterwit.schemas import LogEntry, Memory
+from afterwit.schemas.codec import encode
 from afterwit.schemas.uris import memory_uri
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -37,6 +39,20 @@ def memory(content: str = "a note", *, pool: str = "agent/alice", id: str | None
         "version": 1,
     }
     return Memory(id=id, pool=pool, content=content, **(defaults | fields))
+
+
+def hit(
+    memory: Memory,
+    *,
+    semantic: float | None = 0.5,
+    keyword: float = 0.5,
+    before: str | None = None,
+) -> Hit:
+    """``memory`` as a search finds it; ``before`` is the id of the turn before it."""
+    raw = encode(memory)
+    if before is not None:
+        raw = raw[:-1] + f',"before":"{before}"}}'.encode()
+    return Hit(memory.id, semantic, keyword, semantic, Stored(memory.seq or 1, raw))
 
 
 def entry(content: str = "a note", *, pool: str = "agent/alice", **fields: Any) -> LogEntry:

@@ -31,10 +31,11 @@ from qdrant_edge import (
 )
 
 from ._conditions import AnyOf, Between, Condition, Conditions, HasId, HasVector, NoneOf
+from ._kept import Kept
 from ._points import DENSE, FIELDS, MEMORY, WORDS, FieldKind, PointData
 from ._search import Batch, Nearest, Newest, Read, Size, Step, searching
 from .calibration import Calibration
-from .index import Hit, IndexQuery
+from .index import Hit, IndexQuery, Stored
 
 _PARAMS: Final[dict[FieldKind, Callable[[], Any]]] = {
     "tenant": lambda: KeywordIndexParams(is_tenant=True),
@@ -67,8 +68,8 @@ def edge_filter(conditions: Conditions | None) -> Filter | None:
     )
 
 
-def search(shard: EdgeShard, calibration: Calibration, query: IndexQuery) -> list[Hit]:
-    """See `Index.search`."""
+def search(shard: EdgeShard, kept: Kept, calibration: Calibration, query: IndexQuery) -> list[Hit]:
+    """See `Index.search`; what is ``kept`` is not read again."""
     steps = searching(calibration, query)
     filters = _Filters()
     answer: Any = None
@@ -78,7 +79,7 @@ def search(shard: EdgeShard, calibration: Calibration, query: IndexQuery) -> lis
         except StopIteration as end:
             hits: list[Hit] = end.value
             return hits
-        answer = _answer(shard, step, filters)
+        answer = _answer(shard, kept, step, filters)
 
 
 def newest(among: Conditions, limit: int, payload: list[str]) -> ScrollRequest:
@@ -105,7 +106,7 @@ class _Filters:
         return made[1]
 
 
-def _answer(shard: EdgeShard, step: Step, filters: _Filters) -> Any:
+def _answer(shard: EdgeShard, kept: Kept, step: Step, filters: _Filters) -> Any:
     match step:
         case Batch(queries):
             answers = shard.query_batch(QueryBatchRequest([_request(query, filters) for query in queries]))
@@ -113,10 +114,10 @@ def _answer(shard: EdgeShard, step: Step, filters: _Filters) -> Any:
         case Size(among):
             return shard.count(CountRequest(exact=False, filter=filters.of(among)))
         case Read(ids):
-            return {id: (seq, memory) for id, seq, memory in _stored(shard.retrieve(ids, ["seq", MEMORY], False))}
+            return kept.read(ids, lambda missing: _stored(shard.retrieve(missing, ["seq", MEMORY], False)))
         case Newest(among, limit):
             records, _ = shard.scroll(newest(among, limit, ["seq", MEMORY]))
-            return _stored(records)
+            return {id: Stored(seq, raw) for id, seq, raw in _stored(records)}
 
 
 def _stored(records: list[Any]) -> list[tuple[Any, int, bytes]]:

@@ -5,8 +5,8 @@ this process and the one behind HTTP are asked the same::
 
     Batch → a list of {id: score}, one for each `Nearest`
     Size → how many points
-    Read → {id: (seq, the memory as JSON)}, for those that have a memory
-    Newest → [(id, seq, the memory as JSON)]
+    Read → {id: what is stored}, for those that have a memory
+    Newest → {id: what is stored}, likewise, the newest first
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._conditions import Conditions, HasId, conditions, corpus
 from ._points import DENSE, WORDS
 from .analysis import SparseWeights, sparse_query
 from .calibration import Calibration
-from .index import Hit, IndexQuery
+from .index import Hit, IndexQuery, Stored
 
 SEMANTIC: Final = 0.7
 KEYWORD: Final = 0.3
@@ -93,8 +93,8 @@ class _Search:
         if self._filter.impossible:
             return []
         if self._vector is None and not self._words:
-            newest = yield Newest(self._filter, self._query.limit)
-            return [Hit(str(id), None, 0.0, None, seq, memory) for id, seq, memory in newest]
+            newest: dict[Any, Stored] = yield Newest(self._filter, self._query.limit)
+            return [Hit(str(id), None, 0.0, None, stored) for id, stored in newest.items()]
         depth = max(self._query.limit, self._query.depth)
         cosines, words, best = yield from self._first(depth)
         yield from self._fill_in(cosines, words, depth)
@@ -105,9 +105,9 @@ class _Search:
             ),
             key=lambda each: -each[0],
         )[: self._query.limit]
-        stored = yield Read([id for _, id, _, _ in ranked])
+        stored: dict[Any, Stored] = yield Read([id for _, id, _, _ in ranked])
         return [
-            Hit(str(id), semantic, keyword, cosines.get(id), *stored[id])
+            Hit(str(id), semantic, keyword, cosines.get(id), stored[id])
             for _, id, semantic, keyword in ranked
             if id in stored  # purged between the two calls
         ]

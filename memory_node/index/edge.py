@@ -11,13 +11,14 @@ import asyncio
 import logging
 import re
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from uuid import UUID
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from qdrant_edge import CountRequest, EdgeShard, FacetRequest, ScrollRequest, Up
 from ...schemas import LogEntry, Memory, Unavailable
 from ._conditions import PURGED, Conditions, HasVector, conditions
 from ._edge import edge_filter, edge_point, newest, search
+from ._kept import Kept
 from ._points import DENSE, MEMORY, SCHEMA, latest, points, seq_of
 from ._shards import Shards
 from .calibration import Calibration, file_stem
@@ -65,6 +67,7 @@ class EdgeIndex:
         self._path = path
         self._shards = shards
         self._calibration = calibration
+        self._kept = Kept()
         self._rebuilding = asyncio.Lock()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="index-writer")
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="index-reader")
@@ -118,7 +121,7 @@ class EdgeIndex:
 
     async def search(self, query: IndexQuery) -> list[Hit]:
         """See `Index.search`."""
-        return self._at_once(search, self._calibration, query)
+        return self._at_once(search, self._kept, self._calibration, query)
 
     async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
         """See `Index.find`."""
@@ -156,6 +159,10 @@ class EdgeIndex:
         """See `Index.vectors`."""
         return await self._read(_vectors, ids)
 
+    def forget(self, ids: Iterable[str]) -> None:
+        """See `Index.forget`."""
+        self._kept.forget(map(UUID, ids))
+
     async def without_vector(self, limit: int) -> list[str]:
         """See `Index.without_vector`."""
         return await self._read(_without_vector, limit)
@@ -173,7 +180,7 @@ class EdgeIndex:
                 async for entries in source:
                     await self._write(self._put_next, entries)
                     count += len(entries)
-                await self._write(self._shards.swap)
+                await self._write(self._swap)
             except BaseException:
                 if not self._closed:
                     await self._write(self._shards.abandon)
@@ -239,7 +246,12 @@ class EdgeIndex:
             # Older ones come from the log, if they are there still: one that was purged must not get into this one.
             present = _seqs(serving, [entry.memory.id for entry in entries])
             self._put_into(shard, [entry for entry in entries if seq_of(entry) >= present.get(entry.memory.id, -1)])
-        self._put_into(serving, entries)
+        with self._kept.changing([UUID(entry.memory.id) for entry in entries]):
+            self._put_into(serving, entries)
+
+    def _swap(self) -> None:
+        with self._kept.changing(None):
+            self._shards.swap()
 
     def _put_next(self, entries: Sequence[LogEntry]) -> None:
         self._put_into(self._shards.next, entries)

@@ -9,7 +9,7 @@ from ...schemas import LogEntry
 from ._conditions import AnyOf, Between, Condition, Conditions, HasId, NoneOf, conditions
 from ._points import MEMORY, latest, point
 from .analysis import terms
-from .index import Hit, IndexQuery
+from .index import Hit, IndexQuery, Stored
 from .recipe import words_text
 
 
@@ -25,9 +25,9 @@ def search_entries(entries: Iterable[LogEntry], query: IndexQuery) -> list[Hit]:
         made = point(entry, None)
         if not _fulfils(where, made.id, made.payload):
             continue
-        stored = made.payload[MEMORY].encode()
-        hits.append(Hit(id=made.id, semantic=None, keyword=keyword, cosine=None, seq=made.seq, stored=stored))
-    return sorted(hits, key=lambda hit: (-hit.keyword, -hit.seq))[: query.limit]
+        stored = Stored(made.seq, made.payload[MEMORY].encode())
+        hits.append(Hit(id=made.id, semantic=None, keyword=keyword, cosine=None, stored=stored))
+    return sorted(hits, key=lambda hit: (-hit.keyword, -hit.stored.seq))[: query.limit]
 
 
 def _share(wanted: frozenset[str], text: str) -> float:

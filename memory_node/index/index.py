@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...schemas import LogEntry, Memory
 from .filters import IndexFilter
 
+T = TypeVar("T")
 Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
 
 _MEMORY: Final = msgspec.json.Decoder(Memory)
@@ -37,7 +38,38 @@ class IndexQuery:
     depth: int = 50
 
 
-@dataclass(frozen=True)
+class Stored:
+    """One version of a memory as an index keeps it: its place in the log, and its JSON with the turn before it.
+
+    Searches that find the same version share it (see `Kept`), so what is made of the memory alone is made once.
+    """
+
+    def __init__(self, seq: int, raw: bytes) -> None:
+        self.seq = seq
+        self.raw = raw
+        self._made: dict[object, Any] = {}
+
+    @cached_property
+    def memory(self) -> Memory:
+        """The memory, decoded when first asked for."""
+        return _MEMORY.decode(self.raw)
+
+    @cached_property
+    def before(self) -> str | None:
+        """The id of the turn before it that it was indexed together with; it is the last field of what is stored."""
+        tail = self.raw[-(len(_BEFORE) + _ID_LENGTH + 2) :]
+        return tail[len(_BEFORE) : -2].decode() if tail.startswith(_BEFORE) else None
+
+    def once(self, make: Callable[[Memory], T]) -> T:
+        """What ``make``, a function with a name of its own, makes of the memory."""
+        made = self._made
+        if make not in made:
+            made[make] = make(self.memory)
+        kept: T = made[make]
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A memory that was found, and how near it is.
 
@@ -50,19 +82,21 @@ class Hit:
     semantic: float | None
     keyword: float
     cosine: float | None
-    seq: int
-    stored: bytes
+    stored: Stored
 
-    @cached_property
+    @property
     def memory(self) -> Memory:
-        """The memory, decoded when first asked for."""
-        return _MEMORY.decode(self.stored)
+        """The memory."""
+        return self.stored.memory
 
-    @cached_property
+    @property
     def before(self) -> str | None:
-        """The id of the turn before it that it was indexed together with; it is the last field of what is stored."""
-        tail = self.stored[-(len(_BEFORE) + _ID_LENGTH + 2) :]
-        return tail[len(_BEFORE) : -2].decode() if tail.startswith(_BEFORE) else None
+        """The id of the turn before it that it was indexed together with."""
+        return self.stored.before
+
+    def once(self, make: Callable[[Memory], T]) -> T:
+        """See `Stored.once`."""
+        return self.stored.once(make)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +173,10 @@ class Index(Protocol):
 
     async def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The calibrated unit vectors of those ids that have one, ``(dimensions,)`` each."""
+        ...
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Let go of what this node keeps in memory of these, which are purged: nothing finds them any more."""
         ...
 
     async def without_vector(self, limit: int) -> list[str]:

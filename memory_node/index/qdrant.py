@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
@@ -25,6 +25,7 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 from ...schemas import Internal, Invalid, LogEntry, Memory, Unavailable
 from ._collections import Collections, Targets
 from ._conditions import PURGED, Conditions, HasVector, conditions
+from ._kept import Kept
 from ._points import DENSE, MEMORY, PointData, latest, points
 from ._rest import rest_filter, rest_query, upsert
 from ._search import Batch, Newest, Read, Size, Step, searching
@@ -86,6 +87,7 @@ class QdrantIndex:
         self._calibration = calibration
         self._targets = targets
         self._consistency = models.ReadConsistencyType.MAJORITY if replicas > 1 else None
+        self._kept = Kept()
         self._rebuilding = asyncio.Lock()
         self._closed = False
         self._state = "ok"
@@ -209,6 +211,10 @@ class QdrantIndex:
         return {
             str(r.id): np.asarray(r.vector[DENSE], dtype=np.float32) for r in records if r.vector and DENSE in r.vector
         }
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """See `Index.forget`."""
+        self._kept.forget(ids)
 
     async def without_vector(self, limit: int) -> list[str]:
         """See `Index.without_vector`."""
@@ -339,9 +345,10 @@ class QdrantIndex:
                 records: Sequence[Any] = await self._client.retrieve(
                     self._collections.alias, ids, with_payload=["seq", MEMORY], consistency=self._consistency
                 )
-                return {id: (seq, memory) for id, seq, memory in _stored(records)}
+                return {id: self._kept.same(id, seq, raw) for id, seq, raw in _stored(records)}
             case Newest(among, limit):
-                return _stored(await self._newest(among, limit))
+                newest = _stored(await self._newest(among, limit))
+                return {id: self._kept.same(id, seq, raw) for id, seq, raw in newest}
 
     async def _newest(self, among: Conditions, limit: int) -> Sequence[models.Record]:
         records, _ = await self._client.scroll(

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...schemas import Memory
 from ..index import Hit, folded, han_share, terms
 from .likeness import Likeness
 from .question import Question, impersonal, possible_names
@@ -56,7 +57,7 @@ def doubted(hits: Sequence[Hit], question: Question) -> Doubt | None:
     if not of:
         return Doubt(asked, ()) if _apart(named, hits, question) else None
     words = {term for term in terms(asked) if not term.startswith("@")} - _said_of_anything()
-    if not words or any(not words.isdisjoint(terms(Likeness.text(hit.memory))) for hit in naming if hit.id in of):
+    if not words or any(not words.isdisjoint(hit.once(_terms)) for hit in naming if hit.id in of):
         return None
     return Doubt(asked, tuple(sorted(of)))
 
@@ -68,7 +69,7 @@ def absent(own: float, best: float) -> bool:
 
 def _named(hits: Sequence[Hit], question: Question) -> dict[str, set[str]]:
     """What the query names, times and codes aside, and which hits have it; of names in names the longest."""
-    possible = {folded(entity) for hit in hits for entity in hit.memory.entities if len(entity) > 1}
+    possible = {entity for hit in hits for entity in hit.once(_entities)}
     possible |= {name for name in possible_names(question.text[1:]) if name.isascii()}  # the first word is no name
     times = [folded(period.text) for period in question.periods]
     possible = {
@@ -80,7 +81,7 @@ def _named(hits: Sequence[Hit], question: Question) -> dict[str, set[str]]:
     }
     if not possible:
         return {}
-    texts = {hit.id: Likeness.text(hit.memory) for hit in hits}
+    texts = {hit.id: hit.once(Likeness.text) for hit in hits}
     having = {name: {id for id, text in texts.items() if _within(name, text)} for name in possible}
     known = {name for name, ids in having.items() if ids}
     return {name: having[name] for name in known if not any(name != other and name in other for other in known)}
@@ -100,6 +101,14 @@ def _within(name: str, text: str) -> bool:
     if name not in text:
         return False
     return bool(han_share(name)) or re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text) is not None
+
+
+def _entities(memory: Memory) -> tuple[str, ...]:
+    return tuple(folded(entity) for entity in memory.entities if len(entity) > 1)
+
+
+def _terms(memory: Memory) -> frozenset[str]:
+    return frozenset(terms(Likeness.text(memory)))
 
 
 @functools.cache

@@ -32,7 +32,7 @@ def fold(scored: Sequence[Scored], limit: int) -> list[Folded]:
     kept: list[Folded] = []
     texts: list[Likeness] = []
     for candidate in scored:
-        text = Likeness.of(candidate.memory)
+        text = candidate.hit.once(Likeness.of)
         twin = next((i for i, other in enumerate(texts) if text.same(other)), None)
         if twin is not None:
             kept[twin].others.append(candidate)

@@ -39,12 +39,17 @@ class Scored:
     same: it may say what holds now. ``path`` is how it was reached from another hit.
     """
 
-    memory: Memory
+    hit: Hit
     score: float
     signals: dict[str, float]
     replaced_by: str | None = None
     newer: str | None = None
     path: tuple[Step, ...] = ()
+
+    @property
+    def memory(self) -> Memory:
+        """The memory."""
+        return self.hit.memory
 
 
 def neutral(id: str) -> float:
@@ -80,7 +85,7 @@ def score(
     replaced, newer = _newest_first(total, hits, signals) if profile.newest_first else ({}, {})
     scored = [
         Scored(
-            hit.memory,
+            hit,
             total[i],
             signals[i],
             hits[replaced[i]].id if i in replaced else None,
@@ -89,7 +94,7 @@ def score(
         )
         for i, hit in enumerate(hits)
     ]
-    scored.sort(key=lambda s: (-s.score, s.memory.id))
+    scored.sort(key=lambda s: (-s.score, s.hit.id))
     return _spread(scored, hits, profile.again) if question.several and profile.again < 1 else scored
 
 
@@ -100,7 +105,7 @@ def has_answer(scored: Sequence[Scored], question: Question, *, degraded: bool =
     another one), or if nothing is even remotely like the query. ``degraded``: nothing is known of their meaning.
     """
     if question.identifiers:
-        texts = [Likeness.text(each.memory) for each in scored]
+        texts = [each.hit.once(Likeness.text) for each in scored]
         if not any(code in text for code in question.identifiers for text in texts):
             return False
     if degraded:
@@ -234,7 +239,7 @@ def _newest_first(
     and nothing says that one led to the other. A query that names a time keeps what was true then in its place.
     """
     best = sorted(range(len(hits)), key=lambda i: -scores[i])[:_NEWEST_AMONG]
-    texts = {i: Likeness.of(hits[i].memory) for i in best if not is_talk(hits[i])}
+    texts = {i: hits[i].once(Likeness.of) for i in best if not is_talk(hits[i])}
     replaced: dict[int, int] = {}
     newer: dict[int, int] = {}
     for new in sorted(best, key=lambda i: hits[i].memory.occurred_at, reverse=True):

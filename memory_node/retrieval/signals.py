@@ -27,7 +27,7 @@ def signals_of(
 
     ``telling`` is there for what somebody said. ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
     """
-    speakers = [speaker(hit.memory) if is_talk(hit) else None for hit in hits]
+    speakers = [hit.once(speaker) if is_talk(hit) else None for hit in hits]
     named = {name for name in speakers if name and folded(name) in question.folded}
     found = []
     for hit, who in zip(hits, speakers, strict=True):
@@ -44,7 +44,7 @@ def signals_of(
             "usefulness": usefulness(memory.id),
         }
         if question.periods:
-            signals["time"] = float(_in_time(memory, question))
+            signals["time"] = float(_in_time(hit, question))
         if named and who:
             signals["speaker"] = float(who in named)
         if profile.telling and (who or memory.kind == "user_input"):
@@ -64,22 +64,27 @@ def _keyword(hit: Hit, semantic: float, question: Question, other_language: floa
     """Words are evidence where they can be: in another language's text they are silent, and meaning stands for them."""
     if not other_language or hit.keyword >= other_language * semantic:
         return hit.keyword
-    content = hit.memory.content
-    apart = abs((0.0 if content.isascii() else han_share(content)) - question.chinese)
+    apart = abs(hit.once(_chinese) - question.chinese)
     return max(hit.keyword, other_language * semantic * min(1.0, max(0.0, 1.5 * apart - 0.25)))
 
 
-def _in_time(memory: Memory, question: Question) -> bool:
+def _in_time(hit: Hit, question: Question) -> bool:
     """Whether it happened in one of the periods that the query names, or speaks of a day in one."""
-    if any(_within(memory.occurred_at, p.start, p.end) for p in question.periods):
+    if any(_within(hit.memory.occurred_at, p.start, p.end) for p in question.periods):
         return True
-    spoken = periods(memory.content[:_DATES_READ], memory.occurred_at)
     return any(
-        asked.start and said.start and _within(said.start, asked.start, asked.end)
-        for said in spoken
-        for asked in question.periods
-        if said.span.days is not None and said.span.days <= 7
+        asked.start and _within(day, asked.start, asked.end) for day in hit.once(_days) for asked in question.periods
     )
+
+
+def _days(memory: Memory) -> tuple[datetime, ...]:
+    """When the days, and weeks at most, begin that it speaks of."""
+    spoken = periods(memory.content[:_DATES_READ], memory.occurred_at)
+    return tuple(p.start for p in spoken if p.start and p.span.days is not None and p.span.days <= 7)
+
+
+def _chinese(memory: Memory) -> float:
+    return han_share(memory.content)
 
 
 def _within(at: datetime, start: datetime | None, end: datetime | None) -> bool:

@@ -7,14 +7,14 @@ from typing import Any
 
 from afterwit.memory_node.retrieval import Scored, pack
 from afterwit.memory_node.tokens import count_tokens
-from tests.samples import memory
+from tests.samples import hit, memory
 
 NOW = datetime(2026, 5, 30, 12, tzinfo=UTC)
 
 
 def scored(content: str, score: float, **fields: Any) -> Scored:
     signals = {"semantic": 0.8, "keyword": 0.0, "recency": 1.0, "trust": 0.6}
-    return Scored(memory(content=content, occurred_at=NOW - timedelta(days=3), **fields), score, signals)
+    return Scored(hit(memory(content=content, occurred_at=NOW - timedelta(days=3), **fields)), score, signals)
 
 
 def packed(candidates: list[Scored], top_k: int = 5, length: int = 500, tokens: int | None = None) -> list[str]:

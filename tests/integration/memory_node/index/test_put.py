@@ -78,6 +78,19 @@ async def test_a_purged_memory_leaves_nothing_and_stays_away(index: Index, entry
     assert await index.counts_by_status(EVERYTHING) == {}
 
 
+async def test_a_search_brings_the_newest_version_though_an_older_one_was_found(
+    index: Index, entry: EntryMaker
+) -> None:
+    one, other = entry("the fox sleeps").memory, entry("the fox eats").memory
+    await index.put([of(one), of(other)])
+    assert {hit.memory.version for hit in await index.search(asked("fox"))} == {1}
+    await index.put([of(msgspec.structs.replace(one, content="the fox wakes", version=2, seq=9))])
+    found = {hit.id: hit.memory.content for hit in await index.search(asked("fox"))}
+    assert found == {one.id: "the fox wakes", other.id: "the fox eats"}
+    index.forget([one.id])
+    assert {hit.id for hit in await index.search(asked("fox"))} == {one.id, other.id}
+
+
 async def test_an_entry_that_is_not_in_the_log_is_our_fault(index: Index, entry: EntryMaker) -> None:
     with pytest.raises(Internal):
         await index.put([entry(seq=None)])

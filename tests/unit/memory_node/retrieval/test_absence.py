@@ -11,13 +11,12 @@ from afterwit.memory_node.index import Hit
 from afterwit.memory_node.retrieval import Question
 from afterwit.memory_node.retrieval.absence import FARTHER, NEAR, Doubt, absent, doubted
 from afterwit.schemas import Link
-from afterwit.schemas.codec import encode
+from tests import samples
 from tests.samples import NOON, memory
 
 
 def hit(content: str, *entities: str, **fields: Any) -> Hit:
-    found = memory(content, entities=entities, **fields)
-    return Hit(id=found.id, semantic=0.5, keyword=0.5, cosine=0.5, seq=1, stored=encode(found))
+    return samples.hit(memory(content, entities=entities, **fields))
 
 
 MADEIRA = hit("The walking tour on Madeira needs eight people", "Madeira")

@@ -14,7 +14,7 @@ from afterwit.memory_node.index import Hit
 from afterwit.memory_node.retrieval import PROFILES, Profile, Question, Scored, has_answer, profile_named, reranked
 from afterwit.memory_node.retrieval.scoring import neutral, score
 from afterwit.schemas import Link, Memory
-from afterwit.schemas.codec import encode
+from tests import samples
 from tests.samples import NOON, memory
 
 EVIDENCE = PROFILES["evidence"]
@@ -30,10 +30,7 @@ def hit(
     **fields: Any,
 ) -> Hit:
     found = memory(content, occurred_at=NOON - timedelta(days=days), **fields)
-    stored = encode(found)
-    if before is not None:
-        stored = stored[:-1] + f',"before":"{before}"}}'.encode()
-    return Hit(id=found.id, semantic=semantic, keyword=keyword, cosine=semantic, seq=1, stored=stored)
+    return samples.hit(found, semantic=semantic, keyword=keyword, before=before)
 
 
 def scored(
@@ -262,4 +259,4 @@ def test_a_hit_without_a_turn_before_it_says_so() -> None:
     assert hit().before is None
     before = hit().id
     assert hit(before=before).before == before
-    assert msgspec.json.decode(hit(before=before).stored, type=Memory).content == "a note"
+    assert msgspec.json.decode(hit(before=before).stored.raw, type=Memory).content == "a note"

@@ -1,0 +1,109 @@
+"""What searches have found is kept, in its newest version only, up to a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afterwit.memory_node.index._kept import Kept
+from afterwit.schemas import Memory
+from afterwit.schemas.codec import encode
+from tests.samples import memory
+
+
+class Engine:
+    """Versions by id, and what was read of them."""
+
+    def __init__(self, *ids: str) -> None:
+        self.seqs = dict.fromkeys(ids, 1)
+        self.asked: list[list[str]] = []
+
+    def read(self, ids: list[str]) -> Iterator[tuple[str, int, bytes]]:
+        self.asked.append(ids)
+        for id in ids:
+            if id in self.seqs:
+                yield id, self.seqs[id], encode(memory(f"version {self.seqs[id]} of {id}"))
+
+
+def test_what_was_read_is_not_read_again() -> None:
+    kept, engine = Kept(), Engine("a", "b", "c")
+    first = kept.read(["a", "b"], engine.read)
+    again = kept.read(["b", "c", "a", "nobody"], engine.read)
+    assert engine.asked == [["a", "b"], ["c", "nobody"]]
+    assert again.keys() == {"a", "b", "c"}
+    assert again["a"] is first["a"]
+
+
+def test_what_is_made_of_a_version_is_made_once() -> None:
+    kept, engine, made = Kept(), Engine("a"), []
+
+    def length(memory: Memory) -> int:
+        made.append(memory.content)
+        return len(memory.content)
+
+    lengths = [kept.read(["a"], engine.read)["a"].once(length) for _ in range(2)]
+    assert lengths == [len("version 1 of a")] * 2
+    assert made == ["version 1 of a"]
+
+
+def test_what_is_written_is_read_anew_while_and_after() -> None:
+    kept, engine = Kept(), Engine("a", "b")
+    kept.read(["a", "b"], engine.read)
+    with kept.changing(["a"]):
+        assert kept.read(["a", "b"], engine.read)["a"].seq == 1  # nothing is written yet, and this is not kept
+        engine.seqs["a"] = 2
+        assert kept.read(["a"], engine.read)["a"].seq == 2
+    assert kept.read(["a"], engine.read)["a"].seq == 2
+    assert ["b"] not in engine.asked
+
+
+def test_a_version_that_was_read_before_a_write_and_comes_after_it_is_not_kept() -> None:
+    kept, engine = Kept(), Engine("a")
+
+    def slow(ids: list[str]) -> list[tuple[str, int, bytes]]:
+        read = list(engine.read(ids))
+        with kept.changing(["a"]):
+            engine.seqs["a"] = 2
+        return read
+
+    assert kept.read(["a"], slow)["a"].seq == 1
+    assert kept.read(["a"], engine.read)["a"].seq == 2
+
+
+def test_all_is_read_anew_from_another_index() -> None:
+    kept, engine = Kept(), Engine("a", "b")
+    kept.read(["a", "b"], engine.read)
+    with kept.changing(None):
+        engine.seqs = {"a": 3}
+    assert {id: version.seq for id, version in kept.read(["a", "b"], engine.read).items()} == {"a": 3}
+
+
+def test_a_version_of_another_sequence_is_not_the_same() -> None:
+    kept = Kept()
+    old = kept.same("a", 1, encode(memory("old")))
+    assert kept.same("a", 1, encode(memory("old"))) is old
+    assert kept.same("a", 2, encode(memory("new"))).memory.content == "new"
+    assert kept.same("a", 2, encode(memory("new"))).memory.content == "new"
+
+
+def test_it_is_bounded_and_the_latest_used_stay() -> None:
+    ids = [str(number) for number in range(100)]
+    engine = Engine(*ids)
+    one = Kept()
+    one.read(["0"], engine.read)
+    kept = Kept(max_bytes=10 * one.size + one.size // 2)
+    for id in ids:
+        kept.read(["0", id], engine.read)
+    assert len(kept) == 10
+    assert kept.size <= 10 * one.size + one.size // 2
+    engine.asked.clear()
+    kept.read(["0", "99", "1"], engine.read)
+    assert engine.asked == [["1"]]
+
+
+def test_what_is_forgotten_is_gone() -> None:
+    kept, engine = Kept(), Engine("a", "b")
+    kept.read(["a", "b"], engine.read)
+    kept.forget(["a", "nobody"])
+    assert len(kept) == 1
+    kept.forget(["b"])
+    assert (len(kept), kept.size) == (0, 0)
