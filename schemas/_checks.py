@@ -1,7 +1,8 @@
-"""What types cannot say about content and data: sizes in bytes, and that data is JSON."""
+"""What types cannot say: sizes in bytes, that data is JSON, that a time can be kept in UTC."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -11,6 +12,10 @@ from .words import MAX_CONTENT_BYTES, MAX_DATA_BYTES, Json
 
 _MAX_DEPTH: Final = 100
 """Of lists and objects in `data`, well under where encoders give up."""
+
+_FIRST: Final = datetime(1, 1, 2, tzinfo=UTC)
+_LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+"""What datetime can hold, less what is added to and taken from it: the half hour of a conversation, an instant."""
 
 
 def check_sizes(content: str | None, data: Json) -> None:
@@ -31,6 +36,20 @@ def check_sizes(content: str | None, data: Json) -> None:
             )
     if data is not None:
         _check_data(data)
+
+
+def check_times(**times: datetime | None) -> None:
+    """Refuse a time that cannot be had in UTC, or that nothing can be reckoned from.
+
+    Raises:
+        Invalid: names the field.
+    """
+    for field, time in times.items():
+        if time is not None and not _FIRST <= time <= _LAST:
+            raise Invalid(
+                f"{field}: must lie between 0001-01-02 and 9999-12-31 in UTC",
+                field=field,
+            )
 
 
 def _check_data(data: Json) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from ._checks import check_sizes
+from ._checks import check_sizes, check_times
 from .errors import Invalid
 from .memory import Fact, Memory
 from .retrieve import Where
@@ -47,6 +47,12 @@ class Update(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         check_sizes(self.content, None if self.data is UNSET else self.data)
+        check_times(
+            occurred_at=self.occurred_at,
+            valid_from=self.valid_from,
+            valid_to=self.valid_to,
+            expires_at=self.expires_at,
+        )
         changes = self.changes
         if self.restore_version is not None and changes:
             raise Invalid(

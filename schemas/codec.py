@@ -8,6 +8,7 @@ import re
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from .errors import AfterwitError, Invalid
 from .words import MEANING_OF_PATTERN
@@ -24,6 +25,8 @@ _ENCODERS: Final[dict[str, msgspec.json.Encoder | msgspec.msgpack.Encoder]] = {
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(?P<name>.*?)`")
 _MISSING: Final = re.compile(r"^Object missing required field `(?P<name>.*?)`")
 _AT: Final = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")
+_ENUM: Final = re.compile(r"^Invalid enum value (?P<value>.*)")
+_TIME: Final = re.compile(r"^(?:Invalid RFC3339 encoded datetime|Expected `datetime`)")
 _REGEX: Final = re.compile(r"^Expected `str` matching regex '(?P<pattern>.*)'")
 
 
@@ -36,7 +39,7 @@ def encode(value: Any, content_type: str = JSON) -> bytes:
     try:
         return _ENCODERS[content_type].encode(value)
     except UnicodeEncodeError as e:
-        raise _surrogate_error(to_plain(value)) from e
+        raise _surrogate_error(_path_of_surrogate(to_plain(value), "") or "") from e
 
 
 def decode(data: bytes, type: type[T], content_type: str = JSON) -> T:
@@ -86,8 +89,8 @@ def _plain(data: bytes, content_type: str) -> Any:
 def _unreadable(data: bytes, content_type: str, error: Exception) -> Invalid:
     if isinstance(error, RecursionError):
         return Invalid("the payload is nested too deeply", field="")
-    if content_type == JSON and (lenient := _parsed_with_surrogates(data)) is not None:
-        return _surrogate_error(lenient)
+    if content_type == JSON and (path := _surrogate_in(data)) is not None:
+        return _surrogate_error(path)
     return Invalid(f"the payload is not {_name(content_type)}: {error}", field="")
 
 
@@ -95,7 +98,7 @@ def _convert_without_nulls(value: Any, type: type[T], first: msgspec.ValidationE
     try:
         return msgspec.convert(_without_nulls(value), type)
     except (msgspec.ValidationError, RecursionError):
-        raise _explained(first) from first
+        raise _explained(first, type) from first
 
 
 def _without_nulls(value: Any) -> Any:
@@ -107,19 +110,15 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _parsed_with_surrogates(data: bytes) -> Any:
-    """What the standard library makes of ``data``: unlike msgspec it takes escaped lone surrogates."""
+def _surrogate_in(data: bytes) -> str | None:
+    """Where a lone surrogate is, if that is what ails ``data``: the standard library reads them, unlike msgspec."""
     try:
-        return json.loads(data)
+        return _path_of_surrogate(json.loads(data), "")
     except (ValueError, RecursionError):
         return None
 
 
-def _surrogate_error(value: Any) -> Invalid:
-    try:
-        path = _path_of_surrogate(value, "") or ""
-    except RecursionError:
-        path = ""
+def _surrogate_error(path: str) -> Invalid:
     return Invalid(f"{path or 'a text'}: holds a lone surrogate, which UTF-8 cannot say; remove it", field=path)
 
 
@@ -135,7 +134,7 @@ def _path_of_surrogate(value: Any, path: str) -> str | None:
     return next((p for p in found if p is not None), None)
 
 
-def _explained(error: msgspec.ValidationError) -> AfterwitError:
+def _explained(error: msgspec.ValidationError, type: Any) -> AfterwitError:
     text = str(error)
     at = _AT.search(text)
     path = at["path"] if at else ""
@@ -149,9 +148,34 @@ def _explained(error: msgspec.ValidationError) -> AfterwitError:
     if regex := _REGEX.match(what):
         pattern = regex["pattern"].replace("\\\\", "\\").replace("\\'", "'")
         what = MEANING_OF_PATTERN.get(pattern, what)
+    elif enum := _ENUM.match(what):
+        what = f"there is no {enum['value']}; there are {', '.join(map(str, _choices(type, path)))}"
+    elif _TIME.match(what):
+        what = "must be a time with its offset, such as 2026-11-30T09:00:00+08:00 or 2026-11-30T01:00:00Z"
     else:
         what = what[:1].lower() + what[1:]
     return Invalid(f"{path or 'the request'}: {what}", field=path)
+
+
+def _choices(type: Any, path: str) -> tuple[object, ...]:
+    """The values that the field at ``path`` may have."""
+    found = inspect.type_info(type)
+    for name in re.findall(r"[^.\[\]]+", path):
+        match found := _bare(found):
+            case inspect.StructType():
+                found = next(field.type for field in found.fields if field.encode_name == name)
+            case inspect.VarTupleType():
+                found = found.item_type
+    found = _bare(found)
+    return found.values if isinstance(found, inspect.LiteralType) else ()
+
+
+def _bare(type: inspect.Type) -> inspect.Type:
+    """``type`` without its description, and without null."""
+    while isinstance(type, inspect.Metadata | inspect.UnionType):
+        others = type.types if isinstance(type, inspect.UnionType) else (type.type,)
+        type = next(each for each in others if not isinstance(each, inspect.NoneType))
+    return type
 
 
 def _join(path: str, name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from ._checks import check_times
 from .memory import Memory
 from .words import AgentName, PoolName, Role, Time
 
@@ -89,6 +90,9 @@ class PoolGrant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     agent: AgentName
     role: Role
     until: Time | None = None
+
+    def __post_init__(self) -> None:
+        check_times(until=self.until)
 
 
 class PoolRevoke(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from ._checks import check_times
 from .memory import Memory
 from .words import Budget, Kind, Label, Labels, MemoryId, PoolName, Seq, SessionId, Text, Tier, Time, Unit
 
@@ -16,6 +17,9 @@ class TimeRange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     start: Time | None = None
     end: Time | None = None
+
+    def __post_init__(self) -> None:
+        check_times(**{"time_range.start": self.start, "time_range.end": self.end})
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +61,9 @@ class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
         bool,
         Meta(description="A time in the query ('last week', 上个月) is a filter on occurred_at, no preference."),
     ] = False
+
+    def __post_init__(self) -> None:
+        check_times(now=self.now)
 
 
 class RetrievedItem(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ._checks import check_sizes
+from ._checks import check_sizes, check_times
 from .errors import ErrorBody
 from .memory import Fact, Memory
 from .words import (
@@ -69,6 +69,7 @@ class Store(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         check_sizes(self.content, self.data)
+        check_times(occurred_at=self.occurred_at, valid_from=self.valid_from, expires_at=self.expires_at)
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):

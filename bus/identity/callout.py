@@ -26,11 +26,13 @@ from .connections import pool_tag, token_tag, user_name
 from .keys import AuthRequest, Signer, auth_request
 from .pools import PoolRegistry
 
-_NET: Final = timedelta(seconds=60)
+_NET_S: Final = 60
 """How long after its end a connection that we should have ended is ended by NATS itself.
 
 A client cannot tell that from a refusal (nats-py 2.16 then closes for good); when disconnected it comes back.
 """
+_FAR: Final = timedelta(days=3650)
+"""Farther ends than in ten years are none to NATS: it counts them in nanoseconds, and they overflow."""
 
 _MARGIN_S: Final = 0.01
 _SUBJECT: Final = "$SYS.REQ.USER.AUTH"
@@ -157,7 +159,7 @@ class AuthCallout:
             latest = self._now() + timedelta(seconds=_UNENDABLE_S)
             claims["exp"] = math.ceil(min([latest, *ends.values()]).timestamp())
         elif ends:
-            claims["exp"] = math.ceil((min(ends.values()) + _NET).timestamp())
+            claims["exp"] = math.ceil(min([self._now() + _FAR, *ends.values()]).timestamp()) + _NET_S
         return {"jwt": self._signer.sign(claims)}
 
     async def look_again(self, agent: str) -> None:

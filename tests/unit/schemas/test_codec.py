@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Any
 
 import msgspec
@@ -10,7 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from afterwit.schemas import OPERATIONS, Invalid, LogEntry, Notice, Retrieve, Store, TooLarge, Update
+from afterwit.schemas import (
+    OPERATIONS,
+    Feedback,
+    Invalid,
+    LogEntry,
+    Notice,
+    PoolGrant,
+    Retrieve,
+    Store,
+    TooLarge,
+    Update,
+)
 from afterwit.schemas.codec import JSON, MSGPACK, convert, decode, encode, to_plain
 from tests.samples import new_id
 
@@ -78,8 +90,8 @@ BAD_STORES: list[tuple[dict[str, Any], str, str]] = [
     ({"content": "x", "pool": "team/ops"}, "pool", "agent/<name>"),
     ({"content": "x", "tier": "eternal"}, "tier", "eternal"),
     ({"content": "x", "importance": 1.01}, "importance", "<= 1.0"),
-    ({"content": "x", "occurred_at": "2026-11-30T12:00:00"}, "occurred_at", "timezone"),
-    ({"content": "x", "occurred_at": "yesterday"}, "occurred_at", "RFC3339"),
+    ({"content": "x", "occurred_at": "2026-11-30T12:00:00"}, "occurred_at", "with its offset"),
+    ({"content": "x", "occurred_at": "yesterday"}, "occurred_at", "2026-11-30T01:00:00Z"),
     ({"content": "x", "caused_by": ["nope"]}, "caused_by[0]", "UUID"),
     ({"content": "x", "fact": {"subject": "a", "predicate": "b"}}, "fact.object", "required"),
     ({"content": "x", "fact": {"subject": "a", "predicate": "b", "object": "c", "d": 1}}, "fact.d", "unknown field"),
@@ -175,3 +187,47 @@ def test_an_optional_field_may_be_null_and_data_keeps_its_nulls() -> None:
     assert update.changes == {"data": None}
     with pytest.raises(Invalid, match="top_k"):
         convert({"query": "x", "top_k": 51}, Retrieve)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "field", "remedy"),
+    [
+        (Store, {"content": "x", "kind": "memo"}, "kind", "preference"),
+        (Update, {"id": new_id(), "expected_version": 1, "status": "purged"}, "status", "active, archived"),
+        (Retrieve, {"query": "x", "tier": "long"}, "tier", "episodic, semantic, working"),
+        (
+            Feedback,
+            {"retrieval_id": "r", "used": [{"id": new_id(), "effect": "good"}]},
+            "used[0].effect",
+            "helped, ignored, misled",
+        ),
+        (Store, {"content": "x", "expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at", "9999-12-31 in UTC"),
+        (Update, {"id": new_id(), "expected_version": 1, "valid_to": "0001-01-01T00:00:00+14:00"}, "valid_to", "UTC"),
+        (Retrieve, {"query": "x", "now": "0001-01-01T00:00:00+14:00"}, "now", "0001-01-02"),
+        (
+            Retrieve,
+            {"query": "x", "time_range": {"end": "0001-01-01T00:00:00+14:00"}},
+            "time_range.end",
+            "0001-01-02",
+        ),
+        (
+            PoolGrant,
+            {"pool": "shared/a", "agent": "bob", "role": "reader", "until": "9999-12-31T23:59:59-14:00"},
+            "until",
+            "9999-12-31 in UTC",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_remedy(
+    kind: type[msgspec.Struct], values: dict[str, Any], field: str, remedy: str
+) -> None:
+    with pytest.raises(Invalid, match=re.escape(field)) as refused:
+        decode(msgspec.json.encode(values), kind)
+    assert remedy in refused.value.message
+    assert refused.value.detail["field"] == field
+
+
+def test_a_number_that_json_does_not_have_is_no_surrogate() -> None:
+    for text in (b'{"content": "x", "confidence": NaN}', b'{"content": "x", "data": 1e999}'):
+        with pytest.raises(Invalid, match="the payload is not JSON"):
+            decode(text, Store)

