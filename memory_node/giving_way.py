@@ -2,7 +2,8 @@
 
 A node answers requests and works in the background (ingested items, indexing, filling in) in one process, and much of
 either holds the interpreter. So whatever a request has to wait for is at most a piece. How many items make a piece is
-measured, not set: processors differ, and so do items.
+measured, not set: processors differ, and so do items. Where nobody has asked for a while, pieces are longer, since each
+has costs of its own.
 
 Nor does the background wait for ever: it gives way for as long as three pieces take at most. So however much is asked
 of the node, a quarter of its time goes to what has been promised already.
@@ -11,6 +12,7 @@ of the node, a quarter of its time goes to what has been promised already.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -25,6 +27,10 @@ T = TypeVar("T")
 
 PIECE_S: Final = 0.005
 """What a request may have to wait for a piece: about what it takes itself."""
+QUIET_PIECE_S: Final = 4 * PIECE_S
+"""Likewise where the last request is longer ago than `QUIET_S`. Most of a piece is short steps that others get between,
+so that the next request does not wait for all of it."""
+QUIET_S: Final = 1.0
 SHARE: Final = 0.25
 """Of the background, while requests are under way all the time."""
 _LEAST: Final = 8
@@ -40,9 +46,11 @@ BACKGROUND: Final = frozenset({"store_many", "changes", "reflect", "end_session"
 class Way:
     """Knows which requests are under way on this node."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.pieces = 0
         """Pieces that are at work."""
+        self._clock = clock
+        self._asked_at = -math.inf
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -53,8 +61,15 @@ class Way:
         try:
             yield
         finally:
+            self._asked_at = self._clock()
             self._under_way -= 1
             self._let_go()
+
+    @property
+    def piece_s(self) -> float:
+        """How long a piece may take now, in seconds."""
+        quiet = not self._under_way and self._clock() - self._asked_at > QUIET_S
+        return QUIET_PIECE_S if quiet else PIECE_S
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -115,7 +130,7 @@ class Background:
         self._took_s = 0.0
 
     async def pieces(self, items: Sequence[T]) -> AsyncIterator[Sequence[T]]:
-        """``items``, in order, in pieces of about `PIECE_S`."""
+        """``items``, in order, in pieces of about `Way.piece_s`."""
         start = 0
         while start < len(items):
             await self._way.clear(max(self._took_s, PIECE_S) * (1 / SHARE - 1))
@@ -132,7 +147,7 @@ class Background:
     @property
     def size(self) -> int:
         """How many items the next piece has at most."""
-        return max(_LEAST, int(PIECE_S / self._item_s))
+        return max(_LEAST, int(self._way.piece_s / self._item_s))
 
     def _measured(self, took_s: float, items: int) -> None:
         self._item_s = max((1 - _WEIGHT) * self._item_s + _WEIGHT * took_s / items, 1e-6)

@@ -147,8 +147,9 @@ class Storing:
         all of it.
         """
         outcomes: list[StoreReply | AfterwitError] = []
-        async for piece in self._background.pieces(items):
-            outcomes += await self._store(agent, piece, accepted=False, priority=Priority.BULK, settled_later=True)
+        with self._settling.importing():
+            async for piece in self._background.pieces(items):
+                outcomes += await self._store(agent, piece, accepted=False, priority=Priority.BULK, settled_later=True)
         return outcomes
 
     async def _store(

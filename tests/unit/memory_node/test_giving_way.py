@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from afterwit.memory_node import giving_way
-from afterwit.memory_node.giving_way import BACKGROUND, PIECE_S, SHARE, Background, Way
+from afterwit.memory_node.giving_way import BACKGROUND, PIECE_S, QUIET_S, SHARE, Background, Way
 from afterwit.schemas import OPERATIONS
 from tests.engines.waiting import wait_until
 
@@ -32,6 +32,13 @@ class Clock:
         return sizes
 
 
+def asked() -> Way:
+    """One that has just seen a request."""
+    way = Way()
+    with way.serving():
+        return way
+
+
 async def test_all_items_come_once_and_in_order() -> None:
     background = Background(Way(), clock=lambda: 0.0)
     pieces: list[Sequence[int]] = [piece async for piece in background.pieces(range(1000))]
@@ -41,12 +48,26 @@ async def test_all_items_come_once_and_in_order() -> None:
 @pytest.mark.parametrize("item_s", [PIECE_S / 100, PIECE_S / 20, PIECE_S / 10])
 async def test_a_piece_takes_what_it_may_however_long_an_item_takes(item_s: float) -> None:
     clock = Clock()
-    sizes = await clock.sizes(Background(Way(), clock=clock), 5000, item_s)
+    sizes = await clock.sizes(Background(asked(), clock=clock), 5000, item_s)
     assert sizes[-2] * item_s == pytest.approx(PIECE_S, rel=0.3)
 
 
+async def test_pieces_are_longer_once_nobody_has_asked_for_a_while() -> None:
+    clock, work = Clock(), Clock()
+    way = Way(clock)
+    background = Background(way, clock=work)
+    with way.serving():
+        pass
+    clock.now += QUIET_S / 2
+    assert (await work.sizes(background, 5000, PIECE_S / 20))[-2] == pytest.approx(20, rel=0.3)
+    clock.now += QUIET_S
+    assert (await work.sizes(background, 5000, PIECE_S / 20))[-2] == pytest.approx(80, rel=0.3)
+    with way.serving():
+        assert way.piece_s == PIECE_S
+
+
 async def test_pieces_side_by_side_share_the_time_that_they_took() -> None:
-    clock, way = Clock(), Way()
+    clock, way = Clock(), asked()
     slow, one = Background(way, clock=clock), Background(way, clock=clock)
     async for _ in slow.pieces(range(1)):
         await clock.sizes(one, 1000, PIECE_S / 10)

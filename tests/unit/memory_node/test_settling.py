@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from afterwit.memory_node import settling as settling_room
 from afterwit.memory_node.giving_way import Background, Way
 from afterwit.memory_node.settling import Settling
 from afterwit.schemas import Memory, Unavailable
@@ -60,6 +61,23 @@ async def test_it_gives_way_to_requests() -> None:
         await wait_until(lambda: bool(settled.contents), description="it is settled")
 
 
+async def test_it_gives_way_to_an_import_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = Settled()
+    settling = Settling(settled, Background(Way()))
+    for number in range(2):
+        await settling.take(memory(f"fact {number}", kind="fact", seq=1))
+    async with running(settling):
+        with settling.importing():
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not settled.contents
+        await wait_until(lambda: len(settled.contents) == 2, description="both are settled")
+        monkeypatch.setattr(settling_room, "_LONGEST_S", 0.01)
+        with settling.importing():
+            await settling.take(memory("fact 2", kind="fact", seq=1))
+            await wait_until(lambda: len(settled.contents) == 3, description="the third is, beside the import")
+
+
 @pytest.mark.parametrize("error", [Unavailable("away"), RuntimeError("broken")])
 async def test_one_that_fails_holds_up_none_behind_it(error: Exception) -> None:
     settled = Settled(error)
@@ -73,9 +91,10 @@ async def test_one_that_fails_holds_up_none_behind_it(error: Exception) -> None:
 async def test_an_import_waits_while_too_many_wait() -> None:
     settled = Settled()
     settling = Settling(settled, Background(Way()), most=2)
-    many = asyncio.gather(*(settling.take(memory(f"fact {n}", kind="fact", seq=1)) for n in range(5)))
-    await asyncio.sleep(0)
-    assert not many.done()
-    async with running(settling):
-        await many
-        await wait_until(lambda: len(settled.contents) == 5, description="all are settled")
+    with settling.importing():
+        many = asyncio.gather(*(settling.take(memory(f"fact {n}", kind="fact", seq=1)) for n in range(5)))
+        await asyncio.sleep(0)
+        assert not many.done()
+        async with running(settling):
+            await many
+            await wait_until(lambda: len(settled.contents) == 5, description="all are settled")
