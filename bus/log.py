@@ -12,7 +12,7 @@ import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from ..schemas import Internal, LogEntry, TimedOut, TooLarge, Unavailable
+from ..schemas import EarlierVersion, Internal, LogEntry, TimedOut, TooLarge, Unavailable
 from ..schemas.codec import MSGPACK
 from . import names
 from ._publish import Ack, decode_ack
@@ -126,7 +126,15 @@ class Log:
         return record_of(stored) if stored else None
 
     async def history(self, id: str, pool: str) -> list[LogRecord]:
-        """All versions of a memory, oldest first."""
+        """All versions of a memory, oldest first, each once and as it was first written."""
+        versions: dict[int, LogRecord] = {}
+        for record in await self.entries(id, pool):
+            for each in kept_in(record):
+                versions.setdefault(each.entry.memory.version, each)
+        return [versions[number] for number in sorted(versions)]
+
+    async def entries(self, id: str, pool: str) -> list[LogRecord]:
+        """All entries of a memory, oldest first, as they stand."""
         return [record async for record in self._read(0, names.log(pool, id))]
 
     async def replay(self, from_seq: int = 1) -> AsyncIterator[LogRecord]:
@@ -220,9 +228,19 @@ def record_of(message: Stored | Msg) -> LogRecord:
     return LogRecord(msgspec.structs.replace(entry, memory=memory), seq)
 
 
+def kept_in(record: LogRecord) -> list[LogRecord]:
+    """The versions that a record holds, oldest first: its own, and before it those whose entries it replaced."""
+    return [*(_kept(version, record) for version in record.entry.earlier or ()), record]
+
+
 def is_waited_for(message: Msg) -> bool:
     """Whether whoever appended it said that somebody waits for it."""
     return message.headers is not None and names.WAITED_FOR in message.headers
+
+
+def _kept(version: EarlierVersion, record: LogRecord) -> LogRecord:
+    entry = LogEntry(memory=version.memory, change=version.change, actor=version.actor, reason=version.reason)
+    return LogRecord(entry, version.memory.seq or record.seq)
 
 
 def _readable(stored: Stored) -> LogRecord | None:

@@ -7,6 +7,8 @@ next, there is no leader, and the notice says that the purge is done. It happens
 The order matters: the earlier versions in the log say what to look for, so they go after the rest; the index is built
 anew from the log, so it comes after that. The ingest stream comes last: what was acknowledged there goes when what was
 queued with it is stored.
+
+An entry that stands in the place of others, made without a turn that was purged (`parting`), is handled here as well.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
@@ -26,10 +29,11 @@ from ..bus import names
 from ..bus.announcing import Announcer
 from ..bus.erasing import Eraser
 from ..bus.log import Log
-from ..bus.notices import notice_of
+from ..bus.notices import KEPT, notice_of
 from ..schemas import AfterwitError, LogEntry, Memory, Notice
 from .giving_way import Background
 from .index import Index
+from .parting import Parting
 from .rebuilding import batches_of
 from .traces import forms
 from .window import Window
@@ -45,11 +49,11 @@ _SAYS_SOMETHING: Final = 16
 
 
 class _Held:
-    """A purge that was begun: the entry that asks for it, in its latest delivery."""
+    """An erasing that was begun: the entry that asks for it, in its latest delivery."""
 
-    def __init__(self, message: Msg, tombstone: LogEntry) -> None:
+    def __init__(self, message: Msg, entry: LogEntry) -> None:
         self.message = message
-        self.tombstone = tombstone
+        self.entry = entry
 
 
 class Erasing:
@@ -63,7 +67,9 @@ class Erasing:
         window: Window,
         announcer: Announcer,
         eraser: Eraser,
+        parting: Parting,
         background: Background,
+        clock: Callable[[], datetime],
         on_visible: Callable[[Notice], None],
     ) -> None:
         self._log = log
@@ -71,10 +77,14 @@ class Erasing:
         self._window = window
         self._announcer = announcer
         self._eraser = eraser
+        self._parting = parting
         self._background = background
+        self._clock = clock
         self._on_visible = on_visible
-        self._held: dict[str, _Held] = {}
-        self._waiting: list[str] = []
+        self._held: dict[int, _Held] = {}
+        self._waiting: list[int] = []
+        self._parted: set[int] = set()
+        """Where entries stand that were appended, and finished, together with a tombstone."""
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -92,14 +102,18 @@ class Erasing:
             task.cancel()
         await asyncio.wait(tasks)
 
-    def take(self, message: Msg, tombstone: LogEntry) -> None:
-        """Erase what ``tombstone`` stands for, then acknowledge ``message``, which brought it."""
-        id = tombstone.memory.id
-        if id in self._held:  # delivered again while it is being worked on
-            self._held[id].message = message
+    async def look(self, entries: Sequence[LogEntry]) -> None:
+        """See to those of ``entries``, which were just indexed, that were made with a turn which is purged by now."""
+        await self._parting.look(entries)
+
+    def take(self, message: Msg, entry: LogEntry) -> None:
+        """Erase what ``entry`` stands in the place of, then acknowledge ``message``, which brought it."""
+        seq = _seq(entry)
+        if seq in self._held:  # delivered again while it is being worked on
+            self._held[seq].message = message
             return
-        self._held[id] = _Held(message, tombstone)
-        self._waiting.append(id)
+        self._held[seq] = _Held(message, entry)
+        self._waiting.append(seq)
         self._wake.set()
 
     def _begin(self, work: Coroutine[None, None, None], name: str) -> None:
@@ -111,51 +125,70 @@ class Erasing:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            ids, self._waiting = self._waiting, []
-            async with self._given_back_on_failure(ids):
-                await self._erase([self._held[id].tombstone for id in ids])
+            seqs, self._waiting = self._waiting, []
+            async with self._given_back_on_failure(seqs):
+                entries = [self._held[seq].entry for seq in seqs if seq not in self._parted]
+                tombstones = [entry for entry in entries if entry.change == "purged"]
+                parted = [entry for entry in entries if entry.change != "purged"]
+                if entries:
+                    await self._erase(tombstones, parted)
                 # The ingest stream may take its time to be rid of what it holds; who comes next need not wait for that.
-                self._begin(self._finish(ids), "erasing: finish")
+                self._begin(self._finish(seqs, tombstones), "erasing: finish")
 
-    async def _finish(self, ids: Sequence[str]) -> None:
-        async with self._given_back_on_failure(ids):
-            await self._eraser.wash(names.INGEST, names.INGEST_FILLER, within_s=_WASHED_WITHIN_S)
-            tombstones = [self._held[id].tombstone for id in ids]
-            await self._announcer.announce(tombstones)
-            for tombstone in tombstones:
-                self._on_visible(notice_of(tombstone))
-            for id in ids:
-                await self._held.pop(id).message.ack()
-            logger.info("%d memories are purged", len(ids))
+    async def _finish(self, seqs: Sequence[int], tombstones: Sequence[LogEntry]) -> None:
+        async with self._given_back_on_failure(seqs):
+            if tombstones:
+                await self._eraser.wash(names.INGEST, names.INGEST_FILLER, within_s=_WASHED_WITHIN_S)
+                await self._announcer.announce(tombstones)
+                for tombstone in tombstones:
+                    self._on_visible(notice_of(tombstone))
+                logger.info("%d memories are purged", len(tombstones))
+            for seq in seqs:
+                await self._held.pop(seq).message.ack()
+                self._parted.discard(seq)
 
     @asynccontextmanager
-    async def _given_back_on_failure(self, ids: Sequence[str]) -> AsyncIterator[None]:
+    async def _given_back_on_failure(self, seqs: Sequence[int]) -> AsyncIterator[None]:
         """What fails is taken up again some seconds later, by this node or another, for as long as it takes."""
         try:
             yield
             return
         except (AfterwitError, NatsError, OSError) as e:
-            logger.warning("%d purges are not finished and will be taken up again: %s", len(ids), e)
+            logger.warning("%d purges are not finished and will be taken up again: %s", len(seqs), e)
         except Exception:
-            logger.exception("%d purges failed and will be taken up again", len(ids))
-        for id in ids:
-            if held := self._held.pop(id, None):
+            logger.exception("%d purges failed and will be taken up again", len(seqs))
+        for seq in seqs:
+            if held := self._held.pop(seq, None):
                 try:
                     await held.message.nak(delay=_RETRY_DELAY_S)
                 except NatsError as e:
                     logger.info("a purge will be delivered again: %s", e)
 
-    async def _erase(self, tombstones: Sequence[LogEntry]) -> None:
+    async def _erase(self, tombstones: Sequence[LogEntry], parted: Sequence[LogEntry]) -> None:
         """Everywhere but in the ingest stream."""
+        for entry in parted:
+            await self._parting.part(entry.memory.id, entry.memory.pool)
+        if tombstones:
+            parted = [*parted, *await self._forget(tombstones)]
+        # An entry that was erased before it was handled is not told of any more by who would have handled it.
+        since = self._clock() - KEPT
+        await self._announcer.announce([entry for entry in parted if entry.memory.updated_at >= since])
+        await self._index.rebuilt(batches_of(self._log, self._background))
+        self._parted |= {_seq(entry) for entry in parted}
+
+    async def _forget(self, tombstones: Sequence[LogEntry]) -> list[LogEntry]:
+        """Everything but the index's directory forgets; answers entries without them that took the place of others."""
         earlier = [version for tombstone in tombstones for version in await self._earlier(tombstone)]
         await self._window.put([*tombstones, *_in_sessions(tombstones, earlier)])
         mentions = _mentions(tombstones, earlier)
         await self._eraser.erase_mentions(names.DEAD, [*mentions, *(t.memory.id.encode() for t in tombstones)])
         if mentions:
             await self._eraser.erase_mentions(names.USAGE, mentions)
+        parted = await self._parting.from_purged([tombstone.memory.id for tombstone in tombstones])
         for tombstone in tombstones:
-            await self._eraser.erase_earlier(names.LOG, *_place(tombstone))
-        await self._index.rebuilt(batches_of(self._log, self._background))
+            memory = tombstone.memory
+            await self._eraser.erase_earlier(names.LOG, names.log(memory.pool, memory.id), _seq(tombstone))
+        return parted
 
     async def _earlier(self, tombstone: LogEntry) -> list[Memory]:
         memory = tombstone.memory
@@ -173,11 +206,9 @@ class Erasing:
                     logger.info("a purge will be delivered again: %s", e)
 
 
-def _place(tombstone: LogEntry) -> tuple[str, int]:
-    """Its subject and its sequence."""
-    memory = tombstone.memory
-    assert memory.seq is not None
-    return names.log(memory.pool, memory.id), memory.seq
+def _seq(entry: LogEntry) -> int:
+    assert entry.memory.seq is not None
+    return entry.memory.seq
 
 
 def _in_sessions(tombstones: Iterable[LogEntry], earlier: Iterable[Memory]) -> list[LogEntry]:

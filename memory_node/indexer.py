@@ -102,12 +102,13 @@ class Indexer:
 
     async def _settle(self, entries: Sequence[tuple[Msg, LogEntry]]) -> None:
         await self.make_visible([entry for _, entry in entries])
+        await self._erasing.look([entry for _, entry in entries])
         self._succeeded += len(entries)
         oldest = min(message.metadata.timestamp for message, _ in entries)
         instrumentation.indexed(len(entries), oldest)
         for message, entry in entries:
             self._first_failures.pop(message.metadata.sequence.stream, None)
-            if entry.change == "purged":
+            if entry.change == "purged" or entry.earlier is not None:
                 self._erasing.take(message, entry)
             else:
                 await message.ack()

@@ -61,6 +61,7 @@ from .operations.retrieving import Retrieving
 from .operations.storing import Storing
 from .operations.tracing import Tracing
 from .overtaking import Overtaking
+from .parting import Parting
 from .pool_health import PoolHints, PoolsHealth
 from .quota import Quotas
 from .rebuilding import Rebuilding, batches_of
@@ -242,14 +243,17 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             functools.partial(_on_notice, visibility, embeddings, index, write_path.turns)
         )
         stack.push_async_callback(subscription.unsubscribe)
+        eraser = Eraser(nc)
         erasing = await stack.enter_async_context(
             Erasing(
                 log=log,
                 index=index,
                 window=window,
                 announcer=announcer,
-                eraser=Eraser(nc),
+                eraser=eraser,
+                parting=Parting(log=log, index=index, write_path=write_path, eraser=eraser),
                 background=Background(way),
+                clock=clock,
                 on_visible=visibility.on_notice,
             )
         )

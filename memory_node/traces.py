@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -58,7 +58,11 @@ def traces(directory: Path, text: str) -> Iterator[Trace]:
 
     Files that change or vanish meanwhile are read as they are.
     """
-    wanted = list(dict.fromkeys(pieces(text)))
+    yield from places(directory, list(dict.fromkeys(pieces(text))))
+
+
+def places(directory: Path, wanted: Sequence[tuple[str, bytes]]) -> Iterator[Trace]:
+    """Where these bytes, each with the name of its form, stand in the files under ``directory``: the first of each."""
     overlap = max((len(data) for _, data in wanted), default=1) - 1
     for file in sorted(path for path in _under(directory) if path.is_file() and not path.is_symlink()):
         yield from _traces_in(file, wanted, overlap)
@@ -75,7 +79,7 @@ def _under(directory: Path) -> Iterator[Path]:
         yield from (Path(place) / name for name in names)
 
 
-def _traces_in(file: Path, wanted: list[tuple[str, bytes]], overlap: int) -> Iterator[Trace]:
+def _traces_in(file: Path, wanted: Sequence[tuple[str, bytes]], overlap: int) -> Iterator[Trace]:
     remaining = list(wanted)
     before, end = b"", 0
     for position, read in _contents(file):

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..bus.log import Log, LogRecord
-from ..schemas import Embedding, LogEntry, Memory, TurnBefore, Unavailable
+from ..schemas import EarlierVersion, Embedding, LogEntry, Memory, TurnBefore, Unavailable
 from ..schemas.words import Change
 from .index import Index, embedded_text, embedding, recipe, turn_before
 from .inference import EmbeddingClient, Priority
@@ -44,6 +44,7 @@ class Draft:
     embedding: Embedding | None = None
     before: TurnBefore | None = None
     again: bool = False
+    earlier: tuple[EarlierVersion, ...] | None = None
 
     def entry(self) -> LogEntry:
         """The log entry of this draft."""
@@ -56,6 +57,7 @@ class Draft:
             request_digest=self.request_digest,
             before=self.before,
             again=self.again,
+            earlier=self.earlier,
         )
 
 
@@ -132,22 +134,26 @@ class WritePath:
             Unavailable, Quota: there is no embedding to be had now; nothing was written.
         """
         drafts = [
-            Draft(
-                memory=record.entry.memory,
-                change=record.entry.change,
-                actor=record.entry.actor,
-                expected_seq=record.seq,
-                reason=record.entry.reason,
-                request_digest=record.entry.request_digest,
-                before=record.entry.before,
-                again=True,
-            )
+            _once_more(record, before=record.entry.before)
             for record in records
             if record.entry.memory.content and not self._has_embedding(record)
         ]
         ready = await self._embedded(drafts, Priority.BULK, or_without=False)
         results = await self._log.append_many([(draft.entry(), draft.expected_seq) for draft in ready])
         return sum(isinstance(result, int) for result in results)
+
+    async def part(self, record: LogRecord, earlier: Sequence[EarlierVersion]) -> LogRecord:
+        """Append this newest version once more, made without the turn before it; answers the new entry.
+
+        It keeps ``earlier``, the versions before whose entries it replaces, and has no embedding where inference is
+        away: that is filled in later.
+
+        Raises:
+            WrongLastSequence: somebody else wrote meanwhile.
+        """
+        (draft,) = await self._embedded([_once_more(record, earlier=tuple(earlier))], Priority.BULK)
+        seq = await self._log.append(draft.entry(), expected_seq=draft.expected_seq)
+        return LogRecord(replace(draft.entry(), memory=replace(draft.memory, seq=seq)), seq)
 
     def _has_embedding(self, record: LogRecord) -> bool:
         made = record.entry.embedding
@@ -193,7 +199,7 @@ class WritePath:
         before = await self._turns_before([drafts[i] for i in missing])
         for i, turn in zip(missing, before, strict=True):
             if not ready[i].again:
-                ready[i] = dataclasses.replace(ready[i], before=turn_before(turn) if turn else None)
+                ready[i] = dataclasses.replace(ready[i], before=_known_of(turn, drafts[i].before))
         texts = [
             embedded_text(drafts[i].memory, turn.content if turn else None)
             for i, turn in zip(missing, before, strict=True)
@@ -227,3 +233,27 @@ class WritePath:
             record = records.get(draft.before.id) if draft.before else None
             turns.append(record.entry.memory if record and record.entry.memory.content else None)
         return turns
+
+
+def _known_of(turn: Memory | None, before: TurnBefore | None) -> TurnBefore | None:
+    """What an entry says of ``turn``; of one that is gone only that it was there: earlier entries may say more."""
+    if turn is not None:
+        return turn_before(turn)
+    return None if before is None else replace(before, terms=b"")
+
+
+def _once_more(
+    record: LogRecord, *, before: TurnBefore | None = None, earlier: tuple[EarlierVersion, ...] | None = None
+) -> Draft:
+    entry = record.entry
+    return Draft(
+        memory=entry.memory,
+        change=entry.change,
+        actor=entry.actor,
+        expected_seq=record.seq,
+        reason=entry.reason,
+        request_digest=entry.request_digest,
+        before=before,
+        again=True,
+        earlier=earlier,
+    )

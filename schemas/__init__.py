@@ -19,7 +19,7 @@ from .errors import (
     Unavailable,
 )
 from .identity import AgentRecord, Grant, PoolRecord, PoolSettings, TokenHash
-from .log_entry import Embedding, LogEntry, TurnBefore
+from .log_entry import EarlierVersion, Embedding, LogEntry, TurnBefore
 from .memory import Evidence, Fact, Link, Memory
 from .notices import Changes, ChangesReply, Notice
 from .operations import OPERATIONS, Operation, json_schema
@@ -78,6 +78,7 @@ from .trace import Signals, Trace, TracedItem, TraceReply
 
 __all__ = [
     "OPERATIONS", "AfterwitError", "AgentRecord", "Changes", "ChangesReply", "Conflict", "Context", "ContextReply",
+    "EarlierVersion",
     "Embedding", "EndSession", "EndSessionReply", "Entity", "EntityMeaning", "EntityMemory", "EntityReply", "ErrorBody",
     "ErrorReply", "Evidence", "Explain", "ExplainReply", "ExplainedItem", "Fact", "Feedback", "FeedbackReply",
     "Forbidden", "Forget", "ForgetOperation", "ForgetReply", "Get", "GetReply", "Grant", "GuardFinding", "Health",

@@ -30,12 +30,24 @@ class TurnBefore(msgspec.Struct, frozen=True, kw_only=True):
     terms: bytes
 
 
+class EarlierVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a version was, and who made it so: a log entry without what is needed to index it."""
+
+    memory: Memory
+    change: Change
+    actor: str
+    reason: str | None = None
+
+
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one memory.
 
     ``actor`` made it and said ``reason``; ``request_digest`` tells a repeated store from another one and stays
     the same through all versions, as ``before`` does. ``again``: this is the version that stood before, once more and
     now with its embedding (which could not be made then): nothing changed, and nobody is told.
+
+    ``earlier``: the turn before was purged, and this entry stands without it, in the place of entries that it did not:
+    of its own version, and of these, which it keeps. Those are erased when this one is handled.
     """
 
     memory: Memory
@@ -46,3 +58,4 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     request_digest: str | None = None
     before: TurnBefore | None = None
     again: bool = False
+    earlier: tuple[EarlierVersion, ...] | None = None

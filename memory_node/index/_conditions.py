@@ -76,7 +76,11 @@ def _impossible(each: Condition) -> bool:
 PURGED: Final = AnyOf("status", ("purged",))
 
 _EXACT: Final = ("tier", "kind", "task_type", "session_id", "author")
-_AMONG: Final = {"derived_from": "derived_from", "caused_by": "caused_by", "kind": "kinds", "speaker": "speakers"}
+_AMONG: Final = {
+    **{field: field for field in ("derived_from", "caused_by", "before")},
+    "kind": "kinds",
+    "speaker": "speakers",
+}
 """Fields of points, and which choices of a filter are about them."""
 
 

@@ -15,7 +15,7 @@ from .analysis import SparseWeights, bare, folded
 from .calibration import Calibration
 from .recipe import document, raw_vector, speaker
 
-SCHEMA: Final = 5
+SCHEMA: Final = 6
 """Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"
@@ -30,9 +30,8 @@ FieldKind = Literal["tenant", "keyword", "float", "integer"]
 FIELDS: Final[dict[str, FieldKind]] = {
     "pool": "tenant",
     **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author", "speaker"), "keyword"),
-    **dict.fromkeys(
-        ("entities", "entity_keys", "tags", "tag_keys", "labels", "fact_subject", "linked", *LINKED), "keyword"
-    ),
+    **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", "fact_subject"), "keyword"),
+    **dict.fromkeys(("before", "linked", *LINKED), "keyword"),
     **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to", "confidence"), "float"),
     "confidence_percent": "integer",
 }
@@ -132,6 +131,8 @@ def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
         payload["fact_subject"] = bare(memory.fact.subject)
     if memory.labels:
         payload["labels"] = list(memory.labels)
+    if entry.before is not None:
+        payload["before"] = entry.before.id
     if memory.links:
         payload["linked"] = [link.target for link in memory.links]
     for rel in LINKED:

@@ -155,6 +155,12 @@ class EdgeIndex:
         """See `Index.seqs`."""
         return await self._read(_seqs, ids)
 
+    async def purged(self, ids: Sequence[str]) -> set[str]:
+        """See `Index.purged`."""
+        if len(ids) <= _SHORT:
+            return self._at_once(_purged, ids)
+        return await self._read(_purged, ids)
+
     async def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See `Index.vectors`."""
         return await self._read(_vectors, ids)
@@ -271,6 +277,11 @@ class EdgeIndex:
 def _seqs(shard: EdgeShard, ids: Sequence[str]) -> dict[str, int]:
     records = shard.retrieve(list(ids), ["seq"], False)
     return {str(record.id): (record.payload or {})["seq"] for record in records}
+
+
+def _purged(shard: EdgeShard, ids: Sequence[str]) -> set[str]:
+    records = shard.retrieve(list(ids), ["status"], False)
+    return {str(record.id) for record in records if (record.payload or {})["status"] == "purged"}
 
 
 def _find(shard: EdgeShard, filter: IndexFilter, limit: int) -> list[Memory]:

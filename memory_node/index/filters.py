@@ -37,7 +37,7 @@ class IndexFilter:
     ``kinds``: any of these; ``fact_subject``: a fact about it, compared without case, articles and punctuation.
     ``speakers``: a turn of talk in the form ``Name: text`` of any of these, which are folded.
     ``valid_at``: the memory's validity has begun and neither it nor the memory has ended by then.
-    ``near``: a neighbour of something.
+    ``near``: a neighbour of something. ``before``: indexed together with any of these, as the turn before.
     """
 
     pools: tuple[str, ...] | None
@@ -60,6 +60,7 @@ class IndexFilter:
     fact_subject: str | None = None
     speakers: tuple[str, ...] | None = None
     near: Near | None = None
+    before: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, where: Where, *, pools: Iterable[str], valid_at: datetime | None = None) -> Self:

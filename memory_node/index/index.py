@@ -171,6 +171,10 @@ class Index(Protocol):
         """The log sequence of the version that is findable, for those ids that are known (purged ones too)."""
         ...
 
+    async def purged(self, ids: Sequence[str]) -> set[str]:
+        """Those of ``ids`` that are known to be purged."""
+        ...
+
     async def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The calibrated unit vectors of those ids that have one, ``(dimensions,)`` each."""
         ...

@@ -196,6 +196,18 @@ class QdrantIndex:
         async with self._reading():
             return await self._seqs(self._collections.alias, ids)
 
+    async def purged(self, ids: Sequence[str]) -> set[str]:
+        """See `Index.purged`."""
+        async with self._reading():
+            records = await self._client.retrieve(
+                self._collections.alias,
+                list(ids),
+                with_payload=["status"],
+                with_vectors=False,
+                consistency=self._consistency,
+            )
+        return {str(record.id) for record in records if (record.payload or {})["status"] == "purged"}
+
     async def vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """See `Index.vectors`."""
         if not ids:

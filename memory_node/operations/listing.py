@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from ...bus.log import Log, LogRecord
+from ...bus.log import Log, LogRecord, kept_in
 from ...bus.rpc import Caller
 from ...schemas import Invalid, ListedVersion, ListMemories, ListMemoriesReply
 from ..access import Access, no_such_pool
@@ -29,13 +29,14 @@ class Listing:
         start = _parsed(request.cursor)
         records, after = await self._log.page(start, request.pool, request.limit)
         listed: list[ListedVersion] = []
-        took = 0
+        took = last = 0
         for record in await self._wanted(records, history=request.history):
-            version = _listed(record)
-            took += len(msgspec.json.encode(version))
+            versions = [_listed(each) for each in (kept_in(record) if request.history else (record,))]
+            took += sum(len(msgspec.json.encode(version)) for version in versions)
             if listed and took > _PAGE_BYTES:
-                return ListMemoriesReply(versions=tuple(listed), cursor=str(_seq(listed[-1])))
-            listed.append(version)
+                return ListMemoriesReply(versions=tuple(listed), cursor=str(last))
+            listed += versions
+            last = record.seq
         return ListMemoriesReply(versions=tuple(listed), cursor=None if after == start else str(after))
 
     async def _wanted(self, records: list[LogRecord], *, history: bool) -> list[LogRecord]:
@@ -46,8 +47,9 @@ class Listing:
             if newest is None:
                 return False
             current, purged = newest.seq <= record.seq, newest.entry.memory.status == "purged"
-            if history:  # the same version once more is none of its own
-                return (current or not purged) and not record.entry.again
+            if history:  # the same version once more is none of its own, but where it took the other's place
+                entry = record.entry
+                return (current or not purged) and (not entry.again or entry.earlier is not None)
             return current and not purged
 
         return [record for record in records if wanted(record)]
@@ -56,11 +58,6 @@ class Listing:
 def _listed(record: LogRecord) -> ListedVersion:
     entry = record.entry
     return ListedVersion(memory=entry.memory, change=entry.change, actor=entry.actor, reason=entry.reason)
-
-
-def _seq(version: ListedVersion) -> int:
-    assert version.memory.seq is not None
-    return version.memory.seq
 
 
 def _parsed(cursor: str | None) -> int:

@@ -31,7 +31,7 @@ async def history_of(log: Log, latest: LogRecord) -> list[LogRecord]:
     memory = latest.entry.memory
     if memory.status == "purged":
         return [latest]
-    return [record for record in await log.history(memory.id, memory.pool) if not record.entry.again]
+    return await log.history(memory.id, memory.pool)
 
 
 class Reading:

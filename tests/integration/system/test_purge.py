@@ -14,7 +14,8 @@ import pytest
 from nats.aio.client import Client
 
 from afterwit.bus import names
-from afterwit.memory_node.traces import traces
+from afterwit.bus.log import Log
+from afterwit.memory_node.traces import places, traces
 from tests.engines.agents import Agent, Refused, agent
 from tests.engines.shell import Shell
 from tests.engines.system import System, afterwit_up
@@ -82,6 +83,37 @@ async def test_a_purged_text_is_nowhere(afterwit: System, alice: Agent, bob: Age
     assert memory["id"] not in {m["id"] for m in await alice.retrieve(first, include_archived=True)}
     assert (await alice.tool("memory_context", session_id="vault"))["turns"] == []
     assert {text: files_with(afterwit, text) for text in texts} == {text: [] for text in texts}
+
+
+async def test_the_turn_after_forgets_it_too(
+    afterwit: System, alice: Agent, operator: Client, secret: Secret, unused: str
+) -> None:
+    """Nothing stays of the numbers of its terms, nor of vectors that it had a part in; and of that turn all stays."""
+    said = [secret("0")[:18], secret("1"), secret("2")[4:22]]
+    _, purged, after = [
+        await alice.store(text, kind="agent_thought", session_id=unused, turn=n) for n, text in enumerate(said)
+    ]
+    for version in (1, 2):
+        after = (await alice.ask("update", id=after["id"], expected_version=version, tags=[f"v{version}"]))["memory"]
+    entries = [entry.entry for entry in await Log(operator).entries(after["id"], after["pool"])]
+    assert [entry.before.id for entry in entries if entry.before] == [purged["id"]] * 3
+    made_of_it = [("numbers", entries[0].before.terms), ("vector", entries[0].embedding.values)]  # type: ignore[union-attr]
+    history = await alice.ask("history", id=after["id"])
+    listed = await all_of(alice, "agent/alice")
+    assert {trace.form for trace in places(afterwit.data_dir, made_of_it)} == {"numbers", "vector"}
+
+    await purge(alice, purged["id"])
+    assert list(places(afterwit.data_dir, made_of_it)) == []
+    assert files_with(afterwit, said[1]) == []
+
+    assert await alice.ask("history", id=after["id"]) == history
+    (entry,) = [entry.entry for entry in await Log(operator).entries(after["id"], after["pool"])]
+    assert (entry.memory.version, entry.before, entry.embedding is not None) == (3, None, True)
+    assert (await alice.ask("get", id=after["id"], version=1))["memory"]["version"] == 1
+    assert after["id"] in {m["id"] for m in await alice.retrieve(said[2])}
+    assert {m["id"] for m in await all_of(alice, "agent/alice")} == {m["id"] for m in listed} - {purged["id"]}
+    restored = await alice.ask("update", id=after["id"], expected_version=3, restore_version=1)
+    assert not restored["memory"].get("tags")
 
 
 async def test_what_came_by_the_ingest_stream_is_nowhere_either(afterwit: System, alice: Agent, secret: Secret) -> None:

@@ -16,7 +16,7 @@ from afterwit.memory_node.giving_way import Background, Way
 from afterwit.memory_node.indexer import MAX_DELIVERIES, Indexer
 from afterwit.schemas import Internal, LogEntry, Unavailable
 from afterwit.schemas.codec import MSGPACK, encode
-from tests.samples import entry
+from tests.samples import NOON, entry
 
 
 @dataclass
@@ -32,7 +32,8 @@ class Message:
 
     @property
     def metadata(self) -> SimpleNamespace:
-        return SimpleNamespace(sequence=SimpleNamespace(stream=self.seq), num_delivered=self.num_delivered)
+        sequence = SimpleNamespace(stream=self.seq)
+        return SimpleNamespace(sequence=sequence, num_delivered=self.num_delivered, timestamp=NOON)
 
     async def ack(self) -> None:
         self.settled(f"ack {self.seq}")
@@ -99,7 +100,10 @@ class Bench:
 
     @property
     def erasing(self) -> SimpleNamespace:
-        return SimpleNamespace(take=lambda message, _: self.events.append(f"erase {message.seq}"))
+        async def look(_: Sequence[LogEntry]) -> None:
+            pass
+
+        return SimpleNamespace(take=lambda message, _: self.events.append(f"erase {message.seq}"), look=look)
 
 
 def _seqs(entries: Sequence[LogEntry]) -> str:

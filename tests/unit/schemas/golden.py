@@ -123,7 +123,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "LinkRequest": {"source": ID, "target": OTHER, "rel": "supports", "weight": 0.5},
     "LogEntry": {
         "memory": MEMORY, "change": "updated", "actor": "alice", "embedding": EMBEDDING, "request_digest": "abc",
-        "before": TURN_BEFORE,
+        "before": TURN_BEFORE, "again": True,
+        "earlier": [{"memory": MEMORY, "change": "created", "actor": "bob", "reason": "why"}],
     },
     "Memory": MEMORY,
     "Notice": NOTICE,
@@ -177,6 +178,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "TimeRange": RANGE,
     "TokenHash": TOKEN,
     "TurnBefore": TURN_BEFORE,
+    "EarlierVersion": {"memory": MEMORY, "change": "created", "actor": "bob", "reason": "why"},
     "Signals": {"mean_logprob": -2.5, "tool_error": True, "tool_result_empty": True},
     "Trace": {"id": ID, "direction": "effects", "max_depth": 5, "top_k": 3, "signals": {"tool_error": True}},
     "TraceReply": {"items": [TRACED], "triggered": True, "trigger": "tool_error"},
