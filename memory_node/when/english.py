@@ -41,7 +41,10 @@ _MONTH: Final = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
+_DAY_NUMBER: Final = r"(?:3[01]|[12]?\d|0[1-9])(?:st|nd|rd|th)?"
 _DAY: Final = r"(?P<day>3[01]|[12]?\d|0[1-9])(?:st|nd|rd|th)?"
+_FROM: Final = r"\b(?:from |between )?"
+_TO: Final = r"(?: ?[-–—] ?| (?:to|through|until|till) (?:the )?)"
 _YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
 _WEEKDAY: Final = (
     r"(?P<weekday>mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
@@ -63,6 +66,7 @@ _OFFSET: Final = {
     "coming": 1,
     "following": 1,
 }
+_HALF: Final[dict[str, tuple[Unit, int]]] = {"year": ("month", 6), "month": ("week", 2)}
 _AMBIGUOUS: Final = frozenset({"may", "march", "mar", "sep", "dec", "jan", "jun", "oct", "nov"})
 PART_OF_IT: Final = frozenset({"early", "mid", "late", "this", "last", "next"})
 """Words before a month that choose which one, or a part of it."""
@@ -123,6 +127,21 @@ def _day_of_month(match: re.Match[str], now: date) -> Span:
     return day_without_year(now, number, of_month)
 
 
+def _days(match: re.Match[str], now: date) -> Span:
+    """Several days of one month: 3 to 5 October."""
+    first = _day_of_month(match, now)
+    assert first.start is not None
+    return first.until(day(made(first.start.year, first.start.month, int(match["last"].rstrip("stndrh")))))
+
+
+def _which_unit(match: re.Match[str], now: date) -> Span:
+    """A week of the calendar (last, next); "the past week" are the days up to now."""
+    unit = _unit(match)
+    if match["which"] == "past":
+        return days_from(now, -1 - length(unit, 1))
+    return unit_at(now, unit, _OFFSET[match["which"]])
+
+
 def _piece_of_month(match: re.Match[str], now: date) -> Span | None:
     span = _of_month(match, now)
     assert span.start is not None
@@ -143,7 +162,7 @@ def _piece_of_month(match: re.Match[str], now: date) -> Span | None:
 def _named_weekday(match: re.Match[str], now: date) -> Span | None:
     number, which = _weekday(match), match["which"]
     if which is None:  # bare, it is mostly a habit: the Monday meeting
-        return last_weekday(now, number) if match["on"] else None
+        return last_weekday(now, number) if match["on"] or match["lead"] else None
     if _OFFSET[which] < 0:
         return last_weekday(now, number)
     if which == "this":
@@ -195,8 +214,8 @@ def _quarter(match: re.Match[str], now: date) -> Span:
 
 def _weekend(match: re.Match[str], now: date) -> Span:
     offset = _OFFSET[match["which"]] if match["which"] else 0
-    if offset < 0 and now.weekday() >= 5:
-        offset = -1
+    if match["which"] is None and now.weekday() < 5:
+        offset = -1  # people speak of what was
     saturday = shifted(now, 7 * offset - now.weekday() + 5)
     return Span(saturday, shifted(saturday, 2))
 
@@ -207,7 +226,13 @@ RULES: Final = (
     _rule(r"\b(?:the )?day before yesterday\b", _days_off(-2)),
     _rule(r"\btomorrow\b", _days_off(1)),
     _rule(r"\b(?:the )?day after tomorrow\b", _days_off(2)),
-    _rule(rf"\b{_WHICH} {_UNIT}(?!s)\b", lambda m, now: unit_at(now, _unit(m), _OFFSET[m["which"]])),
+    _rule(rf"\b{_WHICH} {_UNIT}(?!s)\b", _which_unit),
+    _rule(
+        r"\b(?:this day last year|(?:a|one) year ago today)\b",
+        lambda m, now: day(made(now.year - 1, now.month, now.day)),
+    ),
+    _rule(r"\bhalf an? (?P<unit>year|month) ago\b", lambda m, now: back(now, *_HALF[m["unit"]])),
+    _rule(rf"\b(?:last|past) {_COUNT} hours?\b", lambda m, now: days_from(now, -2 - _count(m) // 24)),
     _rule(
         rf"\b(?:the )?{_UNIT} before (?:last|the last(?: one)?|(?:this|that) one)\b",
         lambda m, now: unit_at(now, _unit(m), -1 if m[0].endswith(("this one", "that one")) else -2),
@@ -215,9 +240,12 @@ RULES: Final = (
     _rule(rf"\b(?:the )?{_UNIT} after next\b", lambda m, now: unit_at(now, _unit(m), 2)),
     _rule(rf"\b{_WHICH} {_COUNT} {_UNIT}s?\b", _some),
     _rule(rf"\b{_COUNT} {_UNIT}s? (?:ago|back|earlier)\b", lambda m, now: back(now, _unit(m), _count(m))),
+    _rule(rf"\b{_COUNT} {_UNIT}s? from now\b", lambda m, now: back(now, _unit(m), -_count(m))),
     _rule(rf"\b(?:in|within) {_COUNT} {_UNIT}s?\b(?! of)", _coming),
-    _rule(rf"(?P<on>\bon )?\b(?:{_WHICH} )?{_WEEKDAY}\b(?!s)", _named_weekday),
+    _rule(rf"(?:(?P<on>\bon )|(?P<lead>\bsince ))?\b(?:{_WHICH} )?{_WEEKDAY}\b(?!s)", _named_weekday),
     _rule(rf"\b(?:{_WHICH} |(?:over|at|on) the )weekend\b", _weekend),
+    _rule(rf"{_FROM}(?:the )?{_DAY}{_TO}(?P<last>{_DAY_NUMBER})(?: of)? {_MONTH}(?:,? {_YEAR})?\b", _days),
+    _rule(rf"{_FROM}{_MONTH} {_DAY}{_TO}(?P<last>{_DAY_NUMBER})(?:,? {_YEAR})?\b(?!-)", _days),
     _rule(rf"\b{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?\b", _day_of_month),
     _rule(rf"\b{_MONTH} (?:the )?{_DAY}(?!\d)(?:,? {_YEAR})?\b", _day_of_month),
     _rule(rf"{_BEFORE_MONTH}?\b{_MONTH}(?:(?: of|,)? {_YEAR})?\b(?! \d)", _bare_month),
