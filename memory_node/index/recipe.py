@@ -7,6 +7,7 @@ itself. One vector of the whole and one list of weighted words do as well as two
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def document(entry: LogEntry) -> SparseWeights:
     if digest := digest_of(memory.data, MAX_DIGEST):
         _add(weights, Counter(term_numbers(digest)), DATA_WEIGHT)
     if entry.before is not None or is_turn(memory):
-        _add(weights, Counter(term_numbers(date_words(memory.occurred_at, memory.content))), 1.0)
+        _add(weights, Counter(_numbers_of_day(date_words(memory.occurred_at, memory.content))), 1.0)
     if entry.before is not None:
         _add(weights, Counter(np.frombuffer(entry.before.terms, dtype="<u4").tolist()), CONTEXT_WEIGHT)
     return weighed_document(weights)
@@ -103,6 +104,11 @@ def date_words(at: datetime, text: str) -> str:
     if language(text) == "zh":
         return f"{at.year}年{at.month}月{at.day}日"
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _numbers_of_day(words: str) -> list[int]:
+    return term_numbers(words)
 
 
 def digest_of(data: Any, limit: int, *, prose: bool = False) -> str:

@@ -209,7 +209,8 @@ class EmbeddingClient:
                 continue
             self._health = "ok"
             for entry, vector in zip(batch, vectors, strict=True):
-                self._remember(entry.text, role, vector)
+                if lane is self._urgent:  # an import would push out what is asked again and again
+                    self._remember(entry.text, role, vector)
                 if not entry.vector.done():
                     entry.vector.set_result(vector)
 
