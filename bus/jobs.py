@@ -7,16 +7,20 @@ other; and a job whose record says that it is done is not done again, however of
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 
-from ..schemas import OperationResult, codec
+from ..schemas import ForgetOperation, OperationResult, codec
 from ..schemas.reflection import FINISHED, JobState, ReflectOperation
 from . import names
 from ._publish import publish_acked
+from .direct import Reader
+from .erasing import Eraser
 from .identity._bucket import Bucket, LostRaceError
 from .mailbox import Question
 
@@ -80,6 +84,8 @@ class Jobs:
     def __init__(self, nc: Client, *, replicas: int = 1) -> None:
         self._nc = nc
         self._bucket = Bucket(nc, names.JOB_RECORDS, leader=replicas > 1)
+        self._reader = Reader(nc, names.kv_stream(names.JOB_RECORDS))
+        self._eraser = Eraser(nc)
 
     async def submit(self, job: Job) -> bool:
         """Queue ``job``; false if it is known already. What decides that it is the same job is its id.
@@ -158,3 +164,73 @@ class Jobs:
                 continue
             return cancelled
         raise JobChanged(id)
+
+    async def erase(self, message: Msg, job: Job) -> None:
+        """Overwrite a job's message that is about to be acknowledged, if it holds words: they may be a memory's.
+
+        Of a message that was acknowledged the bytes would stay until its file has no other.
+        """
+        if job.focus is not None:
+            await self._eraser.erase(names.JOBS, [message.metadata.sequence.stream])
+
+    async def forget(self, ids: Sequence[str], words: Sequence[bytes], now: datetime) -> None:
+        """Take out of queue and records what they hold of these memories, and what quotes one of ``words``.
+
+        An operation that names one gives way to one that does nothing, so that the others keep their numbers. A job
+        that was asked for in these words is cancelled.
+        """
+
+        def mentions(data: bytes) -> bool:
+            return any(id.encode() in data for id in ids) or quotes(data)
+
+        def quotes(data: bytes) -> bool:
+            return any(word in data for word in words)
+
+        nothing = ForgetOperation(id=ids[0], evidence=(ids[0],), because="what it was about was purged")
+        async for stored in self._reader.scan():
+            if mentions(stored.data):
+                await self._replace(codec.decode(stored.data, JobRecord).job.id, mentions, quotes, nothing, now)
+        await self._eraser.erase_mentions(names.JOBS, words)
+
+    async def _replace(
+        self,
+        id: str,
+        mentions: Callable[[bytes], bool],
+        quotes: Callable[[bytes], bool],
+        nothing: ForgetOperation,
+        now: datetime,
+    ) -> None:
+        for _ in range(_ATTEMPTS):
+            found = await self.get(id)
+            if found is None:
+                return
+            record, revision = found
+            left = _without(record, mentions, nothing)
+            if quotes(codec.encode(left)):  # in its focus, or in what it failed for
+                left = msgspec.structs.replace(
+                    left,
+                    job=msgspec.structs.replace(record.job, focus=None),
+                    state=record.state if record.state in FINISHED else "cancelled",
+                    reason=nothing.because,
+                    at=now,
+                )
+            if left == record:
+                return
+            try:
+                await self.save(left, revision)
+            except JobChanged:
+                continue
+            return
+        raise JobChanged(id)
+
+
+def _without(record: JobRecord, mentions: Callable[[bytes], bool], nothing: ForgetOperation) -> JobRecord:
+    def spared(operation: ReflectOperation) -> ReflectOperation:
+        return nothing if mentions(codec.encode(operation)) else operation
+
+    plan = None if record.plan is None else tuple(map(spared, record.plan))
+    results = tuple(
+        msgspec.structs.replace(result, operation=nothing, reason=None) if mentions(codec.encode(result)) else result
+        for result in record.results
+    )
+    return msgspec.structs.replace(record, plan=plan, results=results)

@@ -149,13 +149,13 @@ class Contradicting:
             case "supersede":
                 old, new = (other, memory) if found.newer is not other else (memory, other)
                 if not old.pinned and new.trust >= old.trust:
-                    await self._supersede(old, new, why)
+                    await self._supersede(old, new)
                     return Conflict(id=other.id, kind="supersession", action="superseded", why=why)
                 why = f"{why}; what it would replace is {'pinned' if old.pinned else 'trusted more'}"
-                await self._dispute(memory, other, why)
+                await self._dispute(memory, other)
                 return Conflict(id=other.id, kind="supersession", action="disputed", why=why)
             case _:
-                await self._dispute(memory, other, why)
+                await self._dispute(memory, other)
                 return Conflict(id=other.id, kind="contradiction", action="disputed", why=why)
 
     async def _said_again(self, memory: Memory, other: Memory, why: str) -> Conflict:
@@ -175,29 +175,29 @@ class Contradicting:
             evidence = Evidence(supporting=old.evidence.supporting + 1, contradicting=old.evidence.contradicting)
             return replace(old, evidence=evidence, confidence=max(old.confidence, confidence(evidence)))
 
-        await self._link(memory, "supports", other.id, why)
-        await self._change(other, stronger, "updated", f"{why}: {memory.id}", marked=("supports", memory.id))
+        await self._link(memory, "supports", other.id)
+        await self._change(other, stronger, "updated", f"said again: {memory.id}", marked=("supports", memory.id))
         return Conflict(id=other.id, kind="duplicate", action="strengthened", why=why)
 
-    async def _supersede(self, old: Memory, new: Memory, why: str) -> None:
+    async def _supersede(self, old: Memory, new: Memory) -> None:
         ended = new.valid_from or new.occurred_at
 
         def replaced(memory: Memory) -> Memory:
             return replace(memory, status="superseded", valid_to=memory.valid_to or ended)
 
-        await self._link(new, "supersedes", old.id, why)
-        await self._change(old, replaced, "superseded", f"{why}: {new.id}")
+        await self._link(new, "supersedes", old.id)
+        await self._change(old, replaced, "superseded", f"superseded by {new.id}")
 
-    async def _dispute(self, a: Memory, b: Memory, why: str) -> None:
+    async def _dispute(self, a: Memory, b: Memory) -> None:
         for one, other in ((a, b), (b, a)):
 
             def disputed(memory: Memory) -> Memory:
                 return replace(memory, status="disputed")
 
-            await self._change(one, disputed, "disputed", f"{why}: {other.id}", marked=("contradicts", other.id))
+            await self._change(one, disputed, "disputed", f"contradicts {other.id}", marked=("contradicts", other.id))
 
-    async def _link(self, memory: Memory, rel: Rel, target: str, why: str) -> None:
-        await self._change(memory, lambda old: old, "updated", why, marked=(rel, target))
+    async def _link(self, memory: Memory, rel: Rel, target: str) -> None:
+        await self._change(memory, lambda old: old, "updated", f"{rel} {target}", marked=(rel, target))
 
     async def _change(
         self,
@@ -208,7 +208,10 @@ class Contradicting:
         *,
         marked: tuple[Rel, str] | None = None,
     ) -> None:
-        """Change the newest version, which then bears the link ``marked``; nothing if it does so already."""
+        """Change the newest version, which then bears the link ``marked``; nothing if it does so already.
+
+        ``reason`` stays in this memory's history, so it names the other one, and quotes nothing that may be purged.
+        """
         for _ in range(_TRIES):
             record = await self._log.latest(memory.id, memory.pool)
             if record is None or record.entry.memory.status in _PAST:
@@ -227,7 +230,7 @@ class Contradicting:
                 memory=replace(changed, version=old.version + 1, updated_at=self._clock(), seq=None),
                 change=name,
                 actor=AUTHOR,
-                reason=reason[:1000],
+                reason=reason,
                 expected_seq=record.seq,
                 request_digest=record.entry.request_digest,
                 embedding=record.entry.embedding,

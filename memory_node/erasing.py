@@ -28,6 +28,7 @@ from nats.errors import Error as NatsError
 from ..bus import names
 from ..bus.announcing import Announcer
 from ..bus.erasing import Eraser
+from ..bus.jobs import Jobs
 from ..bus.log import Log
 from ..bus.notices import KEPT, notice_of
 from ..schemas import AfterwitError, LogEntry, Memory, Notice
@@ -68,6 +69,7 @@ class Erasing:
         announcer: Announcer,
         eraser: Eraser,
         parting: Parting,
+        jobs: Jobs,
         background: Background,
         clock: Callable[[], datetime],
         on_visible: Callable[[Notice], None],
@@ -78,6 +80,7 @@ class Erasing:
         self._announcer = announcer
         self._eraser = eraser
         self._parting = parting
+        self._jobs = jobs
         self._background = background
         self._clock = clock
         self._on_visible = on_visible
@@ -184,6 +187,7 @@ class Erasing:
         await self._eraser.erase_mentions(names.DEAD, [*mentions, *(t.memory.id.encode() for t in tombstones)])
         if mentions:
             await self._eraser.erase_mentions(names.USAGE, mentions)
+        await self._jobs.forget([tombstone.memory.id for tombstone in tombstones], mentions, self._clock())
         parted = await self._parting.from_purged([tombstone.memory.id for tombstone in tombstones])
         for tombstone in tombstones:
             memory = tombstone.memory

@@ -251,6 +251,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 window=window,
                 announcer=announcer,
                 eraser=eraser,
+                jobs=jobs,
                 parting=Parting(log=log, index=index, write_path=write_path, eraser=eraser),
                 background=Background(way),
                 clock=clock,

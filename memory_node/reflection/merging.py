@@ -35,7 +35,6 @@ class Merge:
 
     keeper: str
     repeated: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +61,10 @@ def duplicates(memories: Sequence[Memory], pairs: Sequence[Pair]) -> Duplicates:
     for cluster in _clusters(near):
         staying: list[int] = []
         for i in sorted(cluster, key=lambda i: _rank(memories[i])):
-            same = [(k, why) for k in staying if k in near[i] and (why := _same(memories[k], memories[i], near[i][k]))]
-            covering = next(((k, why) for k, why in same if covers(memories[k], memories[i])), None)
+            same = [k for k in staying if k in near[i] and _same(memories[k], memories[i], near[i][k])]
+            covering = next((k for k in same if covers(memories[k], memories[i])), None)
             if covering is not None:
-                merges.append(Merge(memories[covering[0]].id, memories[i].id, covering[1]))
+                merges.append(Merge(memories[covering].id, memories[i].id))
                 continue
             staying.append(i)
             if same:
@@ -108,10 +107,10 @@ def _rank(memory: Memory) -> tuple[object, ...]:
     )
 
 
-def _same(a: Memory, b: Memory, similarity: float) -> str | None:
-    """Why the two say the same; ``None`` if they do not, or that is in doubt."""
+def _same(a: Memory, b: Memory, similarity: float) -> bool:
+    """Whether the two say the same, without doubt."""
     if squeezed(a.content) == squeezed(b.content) and (a.fact is None or b.fact is None or a.fact == b.fact):
-        return "the same words"
+        return True
     older, newer = sorted((a, b), key=lambda memory: memory.valid_from or memory.occurred_at)
     judged = judge(
         older.content,
@@ -121,9 +120,7 @@ def _same(a: Memory, b: Memory, similarity: float) -> str | None:
         fact_b=newer.fact,
         b_is_newer=True,
     )
-    if judged.verdict != "duplicate" or _says_more(Statement(a.content), Statement(b.content), similarity):
-        return None
-    return judged.why
+    return judged.verdict == "duplicate" and not _says_more(Statement(a.content), Statement(b.content), similarity)
 
 
 def _says_more(a: Statement, b: Statement, similarity: float) -> bool:

@@ -154,11 +154,9 @@ class Review:
 def _operations(merge: Merge, keeper: Memory) -> list[ReflectOperation]:
     """What is repeated becomes evidence of the one that stays, and is archived."""
     operations: list[ReflectOperation] = [
-        ForgetOperation(
-            id=merge.repeated, evidence=(merge.keeper,), because=f"{merge.keeper} says the same: {merge.why}"
-        )
+        ForgetOperation(id=merge.repeated, evidence=(merge.keeper,), because=f"{merge.keeper} says the same")
     ]
     if merge.repeated not in {link.target for link in keeper.links}:
-        said = f"{merge.repeated} said the same: {merge.why}"
+        said = f"{merge.repeated} said the same"
         operations.insert(0, UpdateOperation(id=merge.keeper, evidence=(merge.repeated,), because=said))
     return operations

@@ -138,7 +138,7 @@ class ReflectionWorker:
             await self._bury(message, job, str(e))
         except AfterwitError as e:  # what it was to look at is not there for its agent, or not any more
             await self._note(job, "done", e.message)
-            await message.ack()
+            await self._taken(message, job)
         except Exception as e:
             logger.exception("the job %s failed", job.id)
             if message.metadata.num_delivered < MAX_DELIVERIES:
@@ -146,6 +146,16 @@ class ReflectionWorker:
                 await message.nak(delay=_RETRY_S * message.metadata.num_delivered)
             else:
                 await self._bury(message, job, f"{type(e).__name__}: {e}")
+        else:
+            await self._taken(message, job)
+
+    async def _taken(self, message: Msg, job: Job) -> None:
+        """Acknowledge what is done. If its words cannot be erased now it comes again, and is known to be done."""
+        try:
+            await self._jobs.erase(message, job)
+        except Unavailable as e:
+            logger.info("the job %s is done and still in its queue: %s", job.id, e)
+            await message.nak(delay=_RETRY_S)
         else:
             await message.ack()
 
@@ -219,7 +229,7 @@ class ReflectionWorker:
         """Cancelled, or done by another worker; if not, that one is at it and this delivery comes again."""
         found = await self._jobs.get(job.id)
         if found is None or found[0].state in FINISHED:
-            await message.ack()
+            await self._taken(message, job)
         else:
             await message.nak(delay=_RETRY_S)
 
@@ -227,7 +237,7 @@ class ReflectionWorker:
         logger.error("job %s goes to the dead letters: %s", job.id, reason)
         await self._dead.bury("job", message.subject, message.data, reason, message.headers)
         await self._note(job, "dead", reason)
-        await message.term()
+        await self._taken(message, job)
 
     async def _note(self, job: Job, state: str, reason: str) -> None:
         """Write down how it stands, unless somebody else wrote meanwhile."""

@@ -14,8 +14,9 @@ import pytest
 from nats.aio.client import Client
 
 from afterwit.bus import names
+from afterwit.bus.direct import Reader
 from afterwit.bus.log import Log
-from afterwit.memory_node.traces import places, traces
+from afterwit.memory_node.traces import forms, places, traces
 from tests.engines.agents import Agent, Refused, agent
 from tests.engines.shell import Shell
 from tests.engines.system import System, afterwit_up
@@ -114,6 +115,47 @@ async def test_the_turn_after_forgets_it_too(
     assert {m["id"] for m in await all_of(alice, "agent/alice")} == {m["id"] for m in listed} - {purged["id"]}
     restored = await alice.ask("update", id=after["id"], expected_version=3, restore_version=1)
     assert not restored["memory"].get("tags")
+
+
+async def messages_with(operator: Client, *texts: str) -> list[str]:
+    """The messages of all streams and buckets, those in memory too, in which one of ``texts`` stands."""
+    wanted = [form for text in texts for form in forms(text).values()]
+    found = []
+    for stream in await operator.jetstream().streams_info():
+        assert stream.config.name is not None
+        async for stored in Reader(operator, stream.config.name).scan():
+            everything = (stored.data, stored.subject.encode(), *(value.encode() for value in stored.headers.values()))
+            if any(word in part for word in wanted for part in everything):
+                found.append(stored.subject)
+    return found
+
+
+async def test_looking_back_keeps_nothing(
+    afterwit: System, alice: Agent, operator: Client, secret: Secret, unused: str
+) -> None:
+    """A session was told, reflected on, and disputed by another memory; jobs were asked about its very words."""
+    text = secret("told")
+    memory = await alice.store(text, kind="user_input", session_id=unused, turn=1, entities=[unused])
+    await alice.store("Opened.", kind="final_answer", session_id=unused, turn=2, caused_by=[memory["id"]])
+    fact = {"subject": f"vault {unused}", "predicate": "code", "object": secret("object")[:40]}
+    kept = [
+        await alice.store(f"the code of vault {unused} is {n}", kind="fact", tier="semantic", fact=fact | {"object": n})
+        for n in ("A-1", "B-2")
+    ]
+    stated = await alice.store(text[::-1], kind="fact", tier="semantic", fact=fact)
+    await alice.ask("end_session", session_id=unused, outcome="success")
+    for asked in ({"session_id": unused}, {"focus": text}, {"focus": text, "dry_run": True}):
+        assert (await alice.ask("reflect", wait=True, **asked))["state"] == "done"
+    texts = [text, text[::-1], fact["object"]]
+    assert await messages_with(operator, text)
+    assert files_with(afterwit, text)
+
+    await purge(alice, memory["id"], stated["id"], cascade=True)
+    assert await messages_with(operator, *texts) == []
+    assert [files_with(afterwit, each) for each in texts] == [[], [], []]
+    assert [(await alice.ask("get", id=each["id"]))["memory"]["content"] for each in kept] == [
+        each["content"] for each in kept
+    ]
 
 
 async def test_what_came_by_the_ingest_stream_is_nowhere_either(afterwit: System, alice: Agent, secret: Secret) -> None:
