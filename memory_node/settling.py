@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from ..schemas import AfterwitError, Memory
 from .contradicting import is_knowledge
-from .giving_way import Background, Way
+from .giving_way import Background
 
 logger = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 4096
 """Then an import waits for them. What waits when a node ends, the pool's review looks at (`Review`)."""
+_PAUSE_S: Final = 0.05
+"""An import whose last items are stored has ended if no others come for so long."""
 _LONGEST_S: Final = 0.25
 """How long a memory gives way to imports: they may never end."""
 
@@ -35,12 +37,25 @@ class Settling:
     ) -> None:
         self._settle = settle
         self._background = background
-        self._imports = Way()
+        self._imports = 0
+        self._over = asyncio.Event()
+        self._over.set()
         self._waiting: asyncio.Queue[Memory] = asyncio.Queue(most)
 
-    def importing(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def importing(self) -> Iterator[None]:
         """As long as the block runs, an import is under way."""
-        return self._imports.serving()
+        self._imports += 1
+        self._over.clear()
+        try:
+            yield
+        finally:
+            self._imports -= 1
+            asyncio.get_running_loop().call_later(_PAUSE_S, self._let_go)
+
+    def _let_go(self) -> None:
+        if not self._imports:
+            self._over.set()
 
     async def take(self, memory: Memory) -> None:
         """See to ``memory`` later; waits while too many wait already."""
@@ -61,7 +76,7 @@ class Settling:
             crowded = self._waiting.full()
             memory = await self._waiting.get()
             if not crowded:  # then an import waits for us
-                await self._imports.clear(_LONGEST_S)
+                await self._give_way()
             async for _ in self._background.pieces((memory,)):
                 try:
                     await self._settle(memory)
@@ -69,3 +84,10 @@ class Settling:
                     logger.warning("conflicts of %s are not settled now: %s", memory.id, e)
                 except Exception:  # the root of this task
                     logger.exception("conflicts of %s could not be settled", memory.id)
+
+    async def _give_way(self) -> None:
+        try:
+            async with asyncio.timeout(_LONGEST_S):
+                await self._over.wait()
+        except TimeoutError:
+            pass

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
+import zlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,28 +15,24 @@ from afterwit.memory_node.inference import Role
 from afterwit.memory_node.node import main
 from afterwit.memory_node.settings import NodeSettings
 
+_WORDS: Final = np.random.default_rng(1).standard_normal((8192, 384), dtype=np.float32)
+"""A word's vector is one of these, by its number."""
+_COMMON: Final = np.float32(1.0)
+"""All real embeddings share a part, which calibration takes away."""
+
 
 class StubEmbedder:
-    """A text's vector is the sum of its words': as long as a real one, near those of like texts, made in 30 µs."""
+    """A text's vector is the sum of its words': as long as a real one, near those of like texts, made in 15 µs."""
 
-    model = "stub/2"
-    dimensions = 384
+    model = "stub/3"
+    dimensions = _WORDS.shape[1]
 
     def embed(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """See `Embedder.embed`."""
-        vectors = np.stack([sum(map(_of_word, text.split()), _COMMON) for text in texts])
-        unit: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        numbers = ([zlib.crc32(word.encode()) % len(_WORDS) for word in text.split()] for text in texts)
+        vectors = np.stack([_COMMON + _WORDS[each].sum(axis=0) for each in numbers])
+        unit: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit
-
-
-@functools.lru_cache(maxsize=100_000)
-def _of_word(word: str) -> NDArray[np.float64]:
-    seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest())
-    return np.random.default_rng(seed).standard_normal(StubEmbedder.dimensions)
-
-
-_COMMON: Final = np.ones(StubEmbedder.dimensions)
-"""All real embeddings share a part, which calibration takes away."""
 
 
 if __name__ == "__main__":
