@@ -1,6 +1,17 @@
 """The index: the searchable view of the log, by meaning and by words, in English and Chinese."""
 
-from .analysis import bare, folded, han_share, is_identifier, language, sparse_document, sparse_query, terms
+from .analysis import (
+    bare,
+    folded,
+    han_share,
+    is_identifier,
+    is_question,
+    language,
+    sentences,
+    sparse_document,
+    sparse_query,
+    terms,
+)
 from .calibration import Calibration
 from .edge import EdgeIndex
 from .entries import search_entries
@@ -10,7 +21,7 @@ from .recipe import RECIPE, embedded_text, embedding, is_turn, raw_vector, recip
 
 __all__ = [
     "RECIPE", "Calibration", "Checksum", "EdgeIndex", "Facet", "Hit", "Index", "IndexFilter", "IndexQuery", "Near",
-    "Stored", "bare", "checksum_of", "embedded_text", "embedding", "folded", "han_share", "is_identifier", "is_turn",
-    "language", "raw_vector", "recipe", "search_entries", "sparse_document", "sparse_query", "speaker", "terms",
-    "turn_before",
+    "Stored", "bare", "checksum_of", "embedded_text", "embedding", "folded", "han_share", "is_identifier",
+    "is_question", "is_turn", "language", "raw_vector", "recipe", "search_entries", "sentences", "sparse_document",
+    "sparse_query", "speaker", "terms", "turn_before",
 ]  # fmt: skip

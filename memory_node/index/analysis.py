@@ -82,6 +82,20 @@ def language(text: str) -> Language:
     return "zh" if han_share(text) >= 0.5 else "en"
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of ``text`` in order, without the space between them; points in numbers and names end none."""
+    return [sentence.strip() for sentence in _BETWEEN_SENTENCES.split(text) if sentence.strip()]
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence ends with a question mark, perhaps in quotes or brackets."""
+    return sentence.rstrip(_CLOSING).endswith(("?", "？"))
+
+
+_BETWEEN_SENTENCES: Final = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+|(?<=[。！？])(?![。！？”’」）])|\n+")
+_CLOSING: Final = " \"'”’」)）"
+
+
 def bare(text: str) -> str:
     """``text`` as names of things are compared in facts: folded, without articles, punctuation and spaces."""
     return _FILLER.sub("", unicodedata.normalize("NFKC", folded(text)))

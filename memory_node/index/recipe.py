@@ -20,17 +20,18 @@ from numpy.typing import NDArray
 from ...schemas import Embedding, LogEntry, Memory
 from ...schemas.log_entry import TurnBefore
 from ...schemas.words import EVENT_KINDS, Kind
-from .analysis import SparseWeights, language, term_numbers, weighed_document
+from .analysis import SparseWeights, is_question, language, sentences, term_numbers, weighed_document
 
 RECIPE: Final = "content/1"
 """How `embedded_text` makes the text of a memory that stands alone; stands beside each vector in the log."""
-CONTEXT_RECIPE: Final = "context/1"
-"""Likewise of a memory in a conversation: its day, the turn before, itself."""
+CONTEXT_RECIPE: Final = "context/2"
+"""Likewise of a memory in a conversation: what the turn before left open, itself. (``context/1`` had the day and the
+whole turn before, which blurred what is said; both are among its words.)"""
 
 CONTEXT_WEIGHT: Final = 0.5
 """What a word of the turn before counts beside one of the memory's own; .35 to .7 do equally well."""
 DATA_WEIGHT: Final = 0.5
-MAX_BEFORE: Final = 1000
+MAX_BEFORE: Final = 400
 """Characters of the turn before that are embedded: the model reads about 2000 in all."""
 MAX_DIGEST: Final = 2000
 """Characters of ``data`` that can be found by; all of it is one read of the memory away."""
@@ -67,11 +68,15 @@ def embedded_text(memory: Memory, before: str | None = None) -> str:
     parts = [memory.content]
     if digest := digest_of(memory.data, _EMBEDDED_DIGEST, prose=True):
         parts.append(digest)
-    if before or is_turn(memory):
-        if before:
-            parts.insert(0, before[:MAX_BEFORE])
-        parts.insert(0, date_words(memory.occurred_at, memory.content))
+    if before:
+        parts.insert(0, left_open(before))
     return "\n".join(parts)
+
+
+def left_open(before: str) -> str:
+    """What the turn after ``before`` takes up: its questions, or if it asks none its last sentence."""
+    spoken = sentences(before)
+    return " ".join(filter(is_question, spoken) if any(map(is_question, spoken)) else spoken[-1:])[-MAX_BEFORE:]
 
 
 def words_text(memory: Memory) -> str:

@@ -27,8 +27,9 @@ class Profile:
     the query's. With ``newest_first``, of two memories that say the same of the same thing the newer comes first.
     ``telling`` (0…1) is the share of all this that a turn of talk loses which tells nothing (see `telling`): a question
     supports its answer and is none.
-    To a question for several things, what comes after the first five is taken from many sessions: a memory keeps
-    ``again`` of its score for each from its session that is already there.
+    To a question for several things, the effects ``several`` stand for those of the same name, and what comes after
+    the first five is taken from many sessions: a memory keeps ``again`` of its score for each from its session that is
+    already there.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Profile:
     other_language: float = 0.0
     newest_first: bool = False
     telling: float = 0.0
+    several: Mapping[str, float] = field(default_factory=dict)
     again: float = 1.0
     kinds: Mapping[Kind, float] = field(default_factory=dict)
 
@@ -58,10 +60,11 @@ PROFILES: Final = {
                 "standing": 0.15,
                 "usefulness": 0.3,
             },
-            support={"neighbours": 0.3, "session": 0.3, "links": 0.3},
+            support={"neighbours": 0.1, "session": 0.5, "links": 0.3},
             other_language=0.35,
             newest_first=True,
             telling=0.6,
+            several={"speaker": 0.5},
             again=0.8,
         ),
         Profile(

@@ -72,7 +72,8 @@ def score(
     if "causal" in profile.weights:
         for each, causal in zip(signals, _linked([s["semantic"] for s in signals], hits), strict=True):
             each["causal"] = causal
-    own = [_own(each, profile) for each in signals]
+    effects = {**profile.effects, **profile.several} if question.several else profile.effects
+    own = [_own(each, profile.weights, effects) for each in signals]
     total = _supported(own, hits, signals, profile)
     if profile.telling:
         for i, each in enumerate(signals):
@@ -129,9 +130,9 @@ def reranked(scored: Sequence[Scored], judged: Sequence[float]) -> list[Scored]:
     return first + rest
 
 
-def _own(signals: dict[str, float], profile: Profile) -> float:
-    total = sum(weight * signals[name] for name, weight in profile.weights.items())
-    for name, effect in profile.effects.items():
+def _own(signals: dict[str, float], weights: Mapping[str, float], effects: Mapping[str, float]) -> float:
+    total = sum(weight * signals[name] for name, weight in weights.items())
+    for name, effect in effects.items():
         total *= 1 - effect * (1 - signals.get(name, 1.0))
     return total
 

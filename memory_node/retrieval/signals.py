@@ -48,7 +48,7 @@ def signals_of(
         if named and who:
             signals["speaker"] = float(who in named)
         if profile.telling and (who or memory.kind == "user_input"):
-            signals["telling"] = telling(memory.content)
+            signals["telling"] = hit.once(telling)
         if profile.kinds:
             signals["kind"] = profile.kinds.get(memory.kind, _OTHER_KIND)
         found.append(signals)

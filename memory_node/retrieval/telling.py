@@ -10,19 +10,21 @@ import math
 import re
 from typing import Final
 
+from ...schemas import Memory
+from ..index import is_question, sentences
+
 _READ: Final = 1000
 _LONG: Final = 60
 """UTF-8 bytes of a text that is e times less short: a dozen English words, twenty Chinese characters."""
 
-_SENTENCE: Final = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _WORDS: Final = re.compile(r"[^a-z']+")
 _SPOKEN_TO: Final = frozenset("you your yours yourself you're you've you'll you'd".split())  # noqa: SIM905
 _SPEAKING: Final = frozenset("i me my mine myself we us our ours i'm i've i'll i'd we're we've we'll we'd".split())  # noqa: SIM905
 
 
-def telling(content: str) -> float:
+def telling(memory: Memory) -> float:
     """0…1 for a turn of talk; 1 is a long statement about who speaks."""
-    text = content[:_READ]
+    text = memory.content[:_READ]
     return 1 - (_asked(text) + _addressed(text) + math.exp(-len(text.encode()) / _LONG)) / 3
 
 
@@ -30,7 +32,7 @@ def _asked(text: str) -> float:
     """The share of ``text`` that is questions."""
     if "?" not in text and "？" not in text:
         return 0.0
-    return sum(len(sentence) for sentence in _SENTENCE.findall(text) if sentence[-1] in "?？") / len(text)
+    return min(1.0, sum(map(len, filter(is_question, sentences(text)))) / len(text))
 
 
 def _addressed(text: str) -> float:

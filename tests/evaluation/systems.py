@@ -93,6 +93,7 @@ def _without() -> Iterator[tuple[str, Profile]]:
     yield "silence of words between languages", dataclasses.replace(ours, other_language=0.0)
     yield "newest first", dataclasses.replace(ours, newest_first=False)
     yield "telling", dataclasses.replace(ours, telling=0.0)
+    yield "speaker of several things", dataclasses.replace(ours, several={})
     yield "sessions spread", dataclasses.replace(ours, again=1.0)
 
 

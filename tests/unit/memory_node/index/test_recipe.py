@@ -11,7 +11,7 @@ import pytest
 
 from afterwit.memory_node.index import RECIPE, embedded_text, embedding, raw_vector, recipe, speaker, terms, turn_before
 from afterwit.memory_node.index.analysis import term_number
-from afterwit.memory_node.index.recipe import date_words, digest_of, document, words_text
+from afterwit.memory_node.index.recipe import date_words, digest_of, document, left_open, words_text
 from afterwit.schemas import LogEntry, Memory
 from tests.samples import entry, memory
 
@@ -47,13 +47,28 @@ def test_names_and_tags_are_words_but_not_meaning() -> None:
     assert recipe(note, has_before=False) == RECIPE
 
 
-def test_a_turn_is_embedded_with_its_day_and_the_turn_before() -> None:
+def test_a_turn_is_embedded_with_what_the_turn_before_left_open() -> None:
     answer = turn("Mel: Yes, last Friday!")
-    assert embedded_text(answer, "Caroline: Did you paint?") == (
-        "8 May 2023\nCaroline: Did you paint?\nMel: Yes, last Friday!"
-    )
-    assert embedded_text(turn("好的")) == "2023年5月8日\n好的"
-    assert recipe(answer, has_before=True) == recipe(answer, has_before=False) == "context/1"
+    assert embedded_text(answer, "Caroline: Hey Mel! Did you paint?") == "Did you paint?\nMel: Yes, last Friday!"
+    assert embedded_text(turn("好的"), "李雷：天气真好。去爬山吗？") == "去爬山吗？\n好的"
+    assert embedded_text(turn("好的")) == "好的"
+    assert recipe(answer, has_before=True) == recipe(answer, has_before=False) == "context/2"
+
+
+@pytest.mark.parametrize(
+    ("before", "taken_up"),
+    [
+        ("Ann: Hi! Were you in Rome? I was. And when?", "Were you in Rome? And when?"),
+        ("安：你好！去罗马了吗？我去过。什么时候？", "去罗马了吗？ 什么时候？"),
+        ("Ann: It is late. I am off to swim.", "I am off to swim."),
+        ("安：不早了。我去游泳了。", "我去游泳了。"),
+        ("It returned 2.8.1, see https://x.org/?q=1 for it", "It returned 2.8.1, see https://x.org/?q=1 for it"),
+        ('Ann: He said "why?" (a photo of a cat)', 'Ann: He said "why?'),
+        ("no end", "no end"), ("?", "?"), ("a\nb\n\n", "b"), ("x" * 5000, "x" * 400), ("   ", ""),
+    ],
+)  # fmt: skip
+def test_left_open_are_the_questions_or_else_the_last_sentence(before: str, taken_up: str) -> None:
+    assert left_open(before) == taken_up
 
 
 def test_the_turn_before_lends_its_words_at_half_their_weight() -> None:
