@@ -97,3 +97,8 @@ def no_such_pool(pool: str) -> NoReturn:
 def no_such_memory(id: str) -> NoReturn:
     """What a caller hears of a memory that is not there, or not for it."""
     raise NotFound(f"there is no memory {id!r} that you may read", id=id)
+
+
+def no_such_session(session_id: str) -> NoReturn:
+    """What a caller hears of a session that is not there, or not its own."""
+    raise NotFound(f"there is no session {session_id!r} of yours", session_id=session_id)

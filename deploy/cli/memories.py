@@ -61,7 +61,10 @@ async def store(output: Output, target: Target, text: str, data: str | None, **f
 @click.option("--top", "top_k", type=click.IntRange(1, 50), default=5, show_default=True, help="How many.")
 @click.option("--profile", help="How to score.")
 @click.option("--archived", "include_archived", is_flag=True, help="Archived ones too.")
+@click.option("--hops", type=click.IntRange(0, 2), help="Follow links and shared names so many steps.")
 @click.option("--now", metavar="TIME", help='What "last week" is relative to.')
+@click.option("--time-zone", metavar="NAME", help='Whose "yesterday" is meant, such as Asia/Shanghai.')
+@click.option("--only-then", is_flag=True, help="Of a time that QUERY names, nothing else.")
 @asynchronous
 @client_options
 async def retrieve(output: Output, target: Target, query: str, **fields: Any) -> None:

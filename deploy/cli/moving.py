@@ -27,14 +27,15 @@ async def export(output: Output, target: Target, pools: tuple[str, ...], history
     """Write everything that you may read in the POOLs as JSON lines; without a POOL, in all of yours."""
     import msgspec
 
+    from ...schemas import ListMemories
     from ...schemas.codec import convert
-    from ...schemas.words import PoolName
     from ..client import bus_client
     from ..moving import exported
 
     count = 0
+    named = [convert({"pool": pool}, ListMemories).pool for pool in pools]
     async with bus_client(target) as bus:
-        async for version in exported(bus, [convert(pool, PoolName) for pool in pools], history=history):
+        async for version in exported(bus, named, history=history):
             file.write(msgspec.json.encode(version) + b"\n")
             count += 1
     file.flush()
@@ -79,20 +80,19 @@ async def import_(output: Output, target: Target, file: IO[bytes], pool: str | N
 @client_options
 async def audit(output: Output, target: Target, what: str) -> None:
     """Who changed what, when and why: in a whole POOL, or of the memory ID. With --json one line per version."""
-    from ...schemas import Get, GetReply
+    from ...schemas import Get, GetReply, ListMemories
     from ...schemas.codec import convert
-    from ...schemas.words import MemoryId, PoolName
     from ..client import bus_client
     from ..moving import exported
 
+    asked = convert({"pool": what}, ListMemories) if "/" in what else convert({"id": what}, Get)
     async with bus_client(target) as bus:
-        if "/" in what:
-            pool, id = convert(what, PoolName), None
+        if isinstance(asked, Get):
+            pool = (await bus.call("get", asked, GetReply)).memory.pool
         else:
-            id = convert(what, MemoryId)
-            pool = (await bus.call("get", Get(id=id), GetReply)).memory.pool
+            pool = asked.pool
         async for version in exported(bus, [pool], history=True):
-            if id in (None, version.memory.id):
+            if isinstance(asked, ListMemories) or version.memory.id == asked.id:
                 _tell(output, version)
 
 

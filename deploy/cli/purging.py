@@ -81,6 +81,8 @@ async def purge(  # noqa: PLR0913, PLR0917  # its options
     if ids and not reason:
         raise click.UsageError("--reason is needed")
     wanted = [sys.stdin.read().rstrip("\n") if text == "-" else text for text in texts]
+    if not all(map(str.strip, wanted)):  # "no trace" of nothing would be read as a proof
+        raise click.UsageError("--text is empty: give the text to look for")
     reply = None
     if ids:
         from ..client import Target, bus_client
@@ -150,7 +152,7 @@ def _verified(data_dir: DataDir, texts: Iterable[str]) -> Verified:
     from ...memory_node.traces import traces
     from ...schemas import NotFound
 
-    wanted = [text for text in dict.fromkeys(texts) if text.strip()]
+    wanted = [text for text in dict.fromkeys(texts) if text.strip()]  # of a purged memory the content is empty
     if not data_dir.path.is_dir():
         raise NotFound(f"there is no data directory {data_dir.path}: run this where the bus runs, with its --data-dir")
     found = [

@@ -13,7 +13,7 @@ import numpy as np
 from ...bus.log import Log, LogRecord
 from ...bus.rpc import Caller
 from ...schemas import Memory, TimeRange, Trace, TracedItem, TraceReply, Unavailable
-from ..access import Access, no_such_memory
+from ..access import Access, no_such_session
 from ..index import Calibration, Index, IndexFilter, raw_vector
 from ..tracing import MAX_VISITED, Step, chosen, trigger_of, walk
 from .reading import readable_record
@@ -64,7 +64,7 @@ class Tracing:
         where = IndexFilter(pools=pools, session_id=request.session_id, author=agent)
         events = await self._index.find(where, limit=MAX_VISITED)
         if not events:
-            no_such_memory(str(request.session_id))
+            no_such_session(str(request.session_id))
         last = max(events, key=lambda m: (m.turn if m.turn is not None else -1, m.occurred_at, m.seq or 0))
         return await readable_record(self._log, self._access, agent, last.id, last.pool)
 

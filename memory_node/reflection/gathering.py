@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Final
 
 from ...bus.jobs import Job
-from ...schemas import Memory, NotFound, Unauthenticated
+from ...schemas import Memory, Unauthenticated
 from ...schemas.words import Status
-from ..access import Access, private_pool
+from ..access import Access, no_such_session, private_pool
 from ..index import Index, IndexFilter
 from ..index.analysis import folded
 from ..window.selection import in_order
@@ -40,7 +40,7 @@ class Gathering:
         where = IndexFilter(pools=pools, session_id=session_id, author=agent, statuses_hidden=_UNSEEN)
         events = in_order(await self._index.find(where, limit=MOST_EVENTS))
         if not events:
-            raise NotFound(f"there is no session {session_id!r} of yours", session_id=session_id)
+            no_such_session(session_id)
         return events
 
     async def pool_of(self, agent: str, events: Sequence[Memory]) -> str:

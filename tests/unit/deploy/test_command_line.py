@@ -53,6 +53,9 @@ def test_help_starts_quickly_because_it_loads_no_engine() -> None:
         ["pool", "grant", "shared/p", "bob", "king"],
         ["pool", "set", "shared/p", "--retention", "episodic", "0"],
         ["up", "--nodes", "0"],
+        ["purge", "--verify"],
+        ["purge", "--verify", "--text", ""],
+        ["purge", "--verify", "--text", "the secret", "--text", " "],
     ],
 )
 def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
@@ -81,7 +84,11 @@ def test_with_json_an_error_is_the_contracts_object() -> None:
         (["store", "x", "--data", "{"], "data"),
         (["store", "x", "--kind", "poem"], "kind"),
         (["store", "x", "--occurred-at", "2026-01-01T00:00:00"], "occurred_at"),
+        (["retrieve", "x", "--now", "noon"], "now"),
         (["history", "17"], "id"),
+        (["audit", "17"], "id"),
+        (["audit", "teams/x"], "pool"),
+        (["export", "ops"], "pool"),
     ],
 )
 def test_a_bad_value_is_named_before_anybody_is_asked(arguments: list[str], field: str) -> None:
