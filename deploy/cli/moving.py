@@ -87,10 +87,7 @@ async def audit(output: Output, target: Target, what: str) -> None:
 
     asked = convert({"pool": what}, ListMemories) if "/" in what else convert({"id": what}, Get)
     async with bus_client(target) as bus:
-        if isinstance(asked, Get):
-            pool = (await bus.call("get", asked, GetReply)).memory.pool
-        else:
-            pool = asked.pool
+        pool = (await bus.call("get", asked, GetReply)).memory.pool if isinstance(asked, Get) else asked.pool
         async for version in exported(bus, [pool], history=True):
             if isinstance(asked, ListMemories) or version.memory.id == asked.id:
                 _tell(output, version)
