@@ -80,8 +80,8 @@ def left_open(before: str) -> str:
 
 
 def words_text(memory: Memory) -> str:
-    """The text whose words find ``memory``: its content, and the names and tags that were given with it."""
-    return "\n".join((memory.content, *memory.entities, *memory.tags))
+    """The text whose words find ``memory``: its content, and the names, tags and task that were given with it."""
+    return "\n".join((memory.content, *memory.entities, *memory.tags, memory.task_type or ""))
 
 
 def document(entry: LogEntry) -> SparseWeights:

@@ -40,10 +40,11 @@ def test_bytes_are_little_endian() -> None:
     assert embedding("model/1", np.array([1.0], dtype=np.float32)).values == b"\x00\x3c"
 
 
-def test_names_and_tags_are_words_but_not_meaning() -> None:
-    note = memory("She wants the aisle.", entities=("Marta",), tags=("seat",))
+def test_names_tags_and_task_are_words_but_not_meaning() -> None:
+    note = memory("She wants the aisle.", entities=("Marta",), tags=("seat",), task_type="flight-booking")
     assert embedded_text(note) == "She wants the aisle."
-    assert words_text(note) == "She wants the aisle.\nMarta\nseat"
+    assert words_text(note) == "She wants the aisle.\nMarta\nseat\nflight-booking"
+    assert weight(entry("靠过道", task_type="订票"), "订票") > 0
     assert recipe(note, has_before=False) == RECIPE
 
 
