@@ -11,3 +11,4 @@ SHARED_DATA: Final = Path(os.environ.get("AFTERWIT_TEST_DATA", Path(__file__).re
 
 LOCOMO: Final = SHARED_DATA / "locomo" / "locomo3.json"
 CASES: Final = SHARED_DATA / "cases"
+MEMORYBANK: Final = SHARED_DATA / "memorybank"

@@ -11,10 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from afterwit.memory_node.index import IndexFilter
 from afterwit.schemas import Link, Memory, TimeRange
 from afterwit.schemas.words import Kind, Tier
+from tests.evaluation import memorybank
 from tests.evaluation.locomo import Conversation
+from tests.evaluation.measures import Evidence, all_of
 from tests.samples import memory
 
 _KINDS: Final[dict[str, Kind]] = {
@@ -29,10 +33,10 @@ _LAST_DAY: Final = datetime(2026, 5, 31, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question: ``relevant`` are labels, best first where ``ordered``; ``half`` is of a fixed split by hash."""
+    """A question: ``relevant`` holds labels, best first where ``ordered``; ``half`` is of a fixed split by hash."""
 
     text: str
-    relevant: tuple[str, ...]
+    relevant: Evidence
     category: str
     now: datetime
     where: IndexFilter
@@ -56,22 +60,28 @@ class Corpus:
     languages: dict[str, str] = field(default_factory=dict)
 
 
-def of_conversation(conversation: Conversation, *, sessions: bool = True) -> Corpus:
-    """A LoCoMo conversation in one pool; without ``sessions``, turns are stored as plain notes with their time."""
-    pool = f"agent/{conversation.id}"
+def of_conversation(conversation: Conversation, *, pool: str | None = None) -> Corpus:
+    """A conversation as its agent would store it, in the agent's private pool if not in ``pool``."""
+    pool = pool or f"agent/{conversation.id}"
     memories = []
     labels = {}
     for seq, turn in enumerate(conversation.turns, 1):
-        given: dict[str, Any] = {"occurred_at": turn.at, "seq": seq, "author": conversation.id}
-        if sessions:
-            given |= {"session_id": f"{conversation.id}-{turn.session}", "turn": turn.number}
-        stored = memory(turn.text, pool=pool, id=_id(conversation.id, turn.id), **given)
+        stored = memory(
+            turn.text,
+            pool=pool,
+            id=_id(conversation.id, turn.id),
+            occurred_at=turn.at,
+            seq=seq,
+            author=conversation.id,
+            session_id=f"{conversation.id}-{turn.session}",
+            turn=turn.number,
+        )
         memories.append(stored)
         labels[stored.id] = turn.id
     questions = tuple(
         Asked(
             text=q.text,
-            relevant=tuple(sorted(q.evidence)),
+            relevant=q.evidence,
             category=q.category,
             now=conversation.turns[-1].at,
             where=IndexFilter(pools=(pool,)),
@@ -79,6 +89,21 @@ def of_conversation(conversation: Conversation, *, sessions: bool = True) -> Cor
         for q in conversation.questions
     )
     return Corpus(conversation.id, tuple(memories), labels, questions)
+
+
+def of_memorybank(folder: Path, language: memorybank.Language, *, together: bool = False) -> Corpus:
+    """All users' conversations, in a pool each or ``together`` in one; a question is asked of its user's pool."""
+    pool = _pool("memorybank") if together else None
+    users = [of_conversation(talk, pool=pool) for talk in memorybank.load(folder, language, named=together)]
+    return Corpus(
+        f"memorybank-{language}{'-together' if together else ''}",
+        tuple(
+            msgspec.structs.replace(stored, seq=seq)
+            for seq, stored in enumerate((stored for user in users for stored in user.memories), 1)
+        ),
+        {id: label for user in users for id, label in user.labels.items()},
+        tuple(question for user in users for question in user.questions),
+    )
 
 
 def of_cases(folder: Path) -> Corpus:
@@ -117,7 +142,7 @@ def _asked(row: dict[str, Any], every_pool: Sequence[str]) -> Asked:
     tier = given.get("tier")
     return Asked(
         text=row["query"],
-        relevant=tuple(row["relevant"]),
+        relevant=all_of(row["relevant"]),
         category=row["type"],
         now=_time(row["now"]) if row.get("now") else _LAST_DAY,
         time_zone="Asia/Shanghai" if row["lang"] == "zh" else None,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -39,26 +40,30 @@ _BATCH = 8
 
 
 class Vectors:
-    """Raw vectors of texts, kept in a file between runs where a folder is given."""
+    """Raw vectors of texts, each made once; kept in a file between runs where a folder is given."""
 
     def __init__(self, embedder: Embedder, folder: Path | None) -> None:
         self._embedder = embedder
         self._folder = folder
+        self._known: defaultdict[Role, dict[str, NDArray[np.float32]]] = defaultdict(dict)
 
     def of(self, name: str, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """One row per text."""
         path = self._folder / f"{name}-{role}.npz" if self._folder else None
-        known: dict[str, NDArray[np.float32]] = {}
+        known = self._known[role]
+        kept: dict[str, NDArray[np.float32]] = {}
         if path is not None and path.exists():
-            with np.load(path, allow_pickle=False) as kept:
-                known = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
+            with np.load(path, allow_pickle=False) as file:
+                kept = dict(zip(file["texts"].tolist(), file["vectors"], strict=True))
+            known.update(kept)
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         for start in range(0, len(missing), _BATCH):
             some = missing[start : start + _BATCH]
             known.update(zip(some, self._embedder.embed(some, role), strict=True))
-        if missing and path is not None:
+        if path is not None and not kept.keys() >= set(texts):
+            kept |= {text: known[text] for text in texts}
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.savez(path, texts=np.array(list(known)), vectors=np.stack(list(known.values())))
+            np.savez(path, texts=np.array(list(kept)), vectors=np.stack(list(kept.values())))
         return np.stack([known[text] for text in texts])
 
 

