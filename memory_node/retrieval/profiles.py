@@ -54,6 +54,7 @@ PROFILES: Final = {
             effects={
                 "time": 0.3,
                 "speaker": 0.2,
+                "present": 0.3,
                 "recency": 0.02,
                 "trust": 0.2,
                 "confidence": 0.1,
@@ -65,7 +66,7 @@ PROFILES: Final = {
             newest_first=True,
             telling=0.6,
             several={"speaker": 0.5},
-            again=0.8,
+            again=0.85,
         ),
         Profile(
             name="hybrid",

@@ -14,7 +14,7 @@ from .hops import Reached, Step
 from .likeness import Likeness
 from .profiles import Profile
 from .question import Question
-from .signals import is_talk, signals_of
+from .signals import conversation, is_talk, signals_of
 
 NO_ANSWER: Final = 0.12
 """Below this similarity, and without a word in common, nothing is an answer. Unrelated texts have 0 on average; the
@@ -189,7 +189,7 @@ def _neighbours(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
 def _sessions(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
     """The mean of the best of each one's session; of a memory without a session, its own score."""
     sessions: dict[object, list[int]] = defaultdict(list)
-    for i, key in enumerate(_conversations(hits)):
+    for i, key in enumerate(map(conversation, hits)):
         sessions[key].append(i)
     means = [0.0] * len(hits)
     for members in sessions.values():
@@ -198,20 +198,6 @@ def _sessions(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
         for i in members:
             means[i] = sum(best) / whole
     return means
-
-
-def _conversations(hits: Sequence[Hit]) -> list[object]:
-    """What session each belongs to; turns of talk without one belong together by their day, all else stands alone."""
-    keys: list[object] = []
-    for hit in hits:
-        memory = hit.memory
-        if memory.session_id is not None:
-            keys.append((memory.pool, memory.session_id))
-        elif hit.before is not None:
-            keys.append((memory.pool, memory.author, memory.occurred_at.date()))
-        else:
-            keys.append(hit.id)
-    return keys
 
 
 def _linked(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
@@ -272,15 +258,15 @@ def _comparable(hit: Hit, other: Hit) -> bool:
 
 def _spread(scored: Sequence[Scored], hits: Sequence[Hit], again: float) -> list[Scored]:
     """``scored`` with its later part of many sessions: maximal marginal relevance (Carbonell and Goldstein 1998)."""
-    conversation = dict(zip((hit.id for hit in hits), _conversations(hits), strict=True))
+    belongs = {hit.id: conversation(hit) for hit in hits}
     spread = list(scored[:_NOT_SPREAD])
     left = list(scored[_NOT_SPREAD:_SPREAD_AMONG])
-    taken = Counter(conversation[each.memory.id] for each in spread)
+    taken = Counter(belongs[each.memory.id] for each in spread)
     while left:
-        worth = [each.score * again ** taken[conversation[each.memory.id]] for each in left]
+        worth = [each.score * again ** taken[belongs[each.memory.id]] for each in left]
         best = max(range(len(left)), key=worth.__getitem__)
         spread.append(dataclasses.replace(left.pop(best), score=worth[best]))
-        taken[conversation[spread[-1].memory.id]] += 1
+        taken[belongs[spread[-1].memory.id]] += 1
     return spread + [
         dataclasses.replace(each, score=min(each.score, spread[-1].score)) for each in scored[len(spread) :]
     ]

@@ -25,10 +25,12 @@ def signals_of(
 ) -> list[dict[str, float]]:
     """One mapping per hit. ``time`` and ``speaker`` are there only if the query names a time, or who said it.
 
+    With the latter comes ``present``: whether who is named said any of the hits from the same conversation.
     ``telling`` is there for what somebody said. ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
     """
     speakers = [hit.once(speaker) if is_talk(hit) else None for hit in hits]
     named = {name for name in speakers if name and folded(name) in question.folded}
+    present = {conversation(hit) for hit, who in zip(hits, speakers, strict=True) if who in named}
     found = []
     for hit, who in zip(hits, speakers, strict=True):
         memory = hit.memory
@@ -47,6 +49,7 @@ def signals_of(
             signals["time"] = float(_in_time(hit, question))
         if named and who:
             signals["speaker"] = float(who in named)
+            signals["present"] = float(conversation(hit) in present)
         if profile.telling and (who or memory.kind == "user_input"):
             signals["telling"] = hit.once(telling)
         if profile.kinds:
@@ -58,6 +61,16 @@ def signals_of(
 def is_talk(hit: Hit) -> bool:
     """Whether a hit is a turn of a conversation or an event of a session."""
     return hit.before is not None or hit.memory.session_id is not None
+
+
+def conversation(hit: Hit) -> object:
+    """What session a hit belongs to; turns of talk without one belong together by their day, all else stands alone."""
+    memory = hit.memory
+    if memory.session_id is not None:
+        return memory.pool, memory.session_id
+    if hit.before is not None:
+        return memory.pool, memory.author, memory.occurred_at.date()
+    return hit.id
 
 
 def _keyword(hit: Hit, semantic: float, question: Question, other_language: float) -> float:

@@ -148,6 +148,21 @@ def test_who_said_it_counts_when_the_query_names_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "reply", "query"),
+    [
+        ("Caroline: I like seeds.", "Helper: Then sow poppies.", "What was Caroline told to sow?"),
+        ("李雷：我喜欢种花。", "助手：那就种罂粟吧。", "让李雷种什么？"),
+    ],
+)
+def test_a_reply_to_who_is_named_comes_before_a_reply_to_somebody_else(said: str, reply: str, query: str) -> None:
+    hers, answer = hit(said, session_id="s1"), hit(reply, session_id="s1", semantic=0.5)
+    elsewhere = hit("Helper: Sow leeks.", session_id="s2", semantic=0.55)
+    found = scored([elsewhere, hers, answer], query)
+    assert [each.memory.id for each in found if each.memory.id != hers.id] == [answer.id, elsewhere.id]
+    assert found[-1].signals["present"] == 0
+
+
+@pytest.mark.parametrize(
     ("asked", "told", "query"),
     [
         ("Bob: Ann, where did you go on holiday?", "Ann: I went to Rome, and we saw the old cats there.", "holiday"),
