@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ._checks import check_times
 from .memory import Memory
-from .words import AgentName, PoolName, Role, Time
+from .words import AgentName, MemoryId, PoolName, Role, Time
 
 Days = Annotated[int, Meta(ge=1, le=36_500)]
 """Up to a hundred years."""
@@ -118,9 +118,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class HealthReply(PoolHealth, frozen=True, kw_only=True):
-    """The figures of `PoolHealth`, the pool's name, and what was asked for: newest first, most used first."""
+    """The figures of `PoolHealth`, the pool's name, and what was asked for: newest first, most used first.
+
+    The data of ``without_data`` is over 4 KiB, and one read of its URI away.
+    """
 
     pool: PoolName
     newest: tuple[Memory, ...] = ()
+    without_data: tuple[MemoryId, ...] = ()
     tags: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()

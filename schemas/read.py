@@ -64,7 +64,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class ContextReply(msgspec.Struct, frozen=True, kw_only=True):
     """``turns`` are the best in the order in which they happened, ``summary`` what of the others must not be lost.
 
-    ``lessons`` are lessons and preferences that fit the latest turns; ``tokens`` is what all of it takes together.
+    ``lessons`` are lessons and preferences that fit the latest turns; ``tokens`` is what all of it takes together, data
+    included. The data of ``without_data`` is too big, or found no room: each is one read of its URI away.
     """
 
     session_id: str
@@ -72,6 +73,7 @@ class ContextReply(msgspec.Struct, frozen=True, kw_only=True):
     summary: str | None = None
     lessons: tuple[Memory, ...] = ()
     tokens: int
+    without_data: tuple[MemoryId, ...] = ()
 
 
 class ListMemories(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -61,8 +61,12 @@ class TracedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceReply(msgspec.Struct, frozen=True, kw_only=True):
-    """``items`` in the order of the path, nearest first. Not ``triggered``: the signals gave no reason to look back."""
+    """``items`` in the order of the path, nearest first. Not ``triggered``: the signals gave no reason to look back.
+
+    The data of ``without_data`` is over 4 KiB, and one read of its URI away.
+    """
 
     items: tuple[TracedItem, ...]
     triggered: bool
     trigger: Trigger | None = None
+    without_data: tuple[MemoryId, ...] = ()

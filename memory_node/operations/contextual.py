@@ -13,6 +13,7 @@ from ...bus.rpc import Caller
 from ...schemas import AfterwitError, Context, ContextReply, Memory, Unavailable
 from ...schemas.words import HIDDEN, Kind
 from ..access import Access
+from ..bulk import Beside
 from ..index import Index, IndexFilter, IndexQuery
 from ..inference import EmbeddingClient, Priority
 from ..reflection.triggers import overflow
@@ -76,12 +77,17 @@ class Contextual:
         lessons = await self._lessons(turns, readable, min(room, int(LESSONS_SHARE * budget)))
         if left:
             await self._tell(caller.agent, request.session_id, left)
+        tokens = selected.tokens + pressed.tokens + sum(self._count(lesson.content) for lesson in lessons)
+        beside = Beside(budget - tokens, self._count)
+        latest_first = [beside(memory) for memory in (*reversed(selected.memories), *lessons)]
+        turns_shown = len(selected.memories)
         return ContextReply(
             session_id=request.session_id,
-            turns=selected.memories,
+            turns=tuple(reversed(latest_first[:turns_shown])),
             summary=pressed.text or None,
-            lessons=lessons,
-            tokens=selected.tokens + pressed.tokens + sum(self._count(lesson.content) for lesson in lessons),
+            lessons=tuple(latest_first[turns_shown:]),
+            tokens=tokens + beside.tokens,
+            without_data=tuple(beside.left_out),
         )
 
     async def _lessons(self, turns: Sequence[Memory], pools: tuple[str, ...], room: int) -> tuple[Memory, ...]:

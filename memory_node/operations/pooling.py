@@ -24,6 +24,7 @@ from ...schemas import (
 )
 from ...schemas.words import HIDDEN, TIERS, Role
 from ..access import Access, no_such_pool
+from ..bulk import without_bulk
 from ..index import Index, IndexFilter
 from ..pool_health import PoolsHealth
 
@@ -111,6 +112,7 @@ class Pooling:
         newest = await self._index.find(visible, request.newest) if request.newest else []
         tags = await self._index.facet("tags", visible, request.tags) if request.tags else []
         entities = await self._index.facet("entities", visible, request.entities) if request.entities else []
+        shown, without_data = without_bulk(newest)
         return HealthReply(
             pool=request.pool,
             active=health.active,
@@ -122,7 +124,8 @@ class Pooling:
             stale_share=health.stale_share,
             reflected_at=health.reflected_at,
             duplicates=health.duplicates,
-            newest=tuple(newest),
+            newest=shown,
+            without_data=without_data,
             tags=tuple(tag for tag, _ in tags),
             entities=tuple(entity for entity, _ in entities),
         )

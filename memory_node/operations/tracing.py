@@ -14,6 +14,7 @@ from ...bus.log import Log, LogRecord
 from ...bus.rpc import Caller
 from ...schemas import Memory, TimeRange, Trace, TracedItem, TraceReply, Unavailable
 from ..access import Access, no_such_session
+from ..bulk import without_bulk
 from ..index import Calibration, Index, IndexFilter, raw_vector
 from ..tracing import MAX_VISITED, Step, chosen, trigger_of, walk
 from .reading import readable_record
@@ -47,14 +48,16 @@ class Tracing:
             await walker.foresee(start, request.max_depth)
         found = await walk(start, expand, walker.read, max_depth=request.max_depth)
         items = chosen(start, found, request.top_k, self._similarity)
+        left = [f for f in items if f.record.entry.memory.status != "purged"]
+        shown, without_data = without_bulk([f.record.entry.memory for f in left])
         return TraceReply(
             items=tuple(
-                TracedItem(memory=f.record.entry.memory, depth=f.depth, weight=round(f.weight, 6), via=f.via)
-                for f in items
-                if f.record.entry.memory.status != "purged"
+                TracedItem(memory=memory, depth=f.depth, weight=round(f.weight, 6), via=f.via)
+                for memory, f in zip(shown, left, strict=True)
             ),
             triggered=True,
             trigger=trigger,
+            without_data=without_data,
         )
 
     async def _start(self, agent: str, request: Trace) -> LogRecord:

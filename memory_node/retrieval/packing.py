@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from ...schemas import Memory, RetrievedItem
+from ..bulk import Beside
 from ..tokens import TokenCounter, count_tokens
 from .likeness import Likeness
 from .scoring import Scored
-
-MAX_DATA_BYTES: Final = 4096
-"""``data`` over this is left out of a retrieved item: it is one read of the URI away."""
 
 
 @dataclass(slots=True)
@@ -56,43 +52,40 @@ def pack(
     """The best ``top_k`` that fit into ``max_tokens`` together (by ``count``), best first.
 
     Near-duplicates are folded into the best. The first one that does not fit ends the list: what follows would be a
-    worse answer, not a smaller one. The best is cut rather than left out.
+    worse answer, not a smaller one. The best is cut rather than left out. Data counts as texts do, and is left out
+    where it finds no room.
     """
-    items: list[RetrievedItem] = []
+    fitting: list[tuple[Folded, Memory]] = []
     left = max_tokens
     for folded in fold(scored, top_k):
-        candidate = folded.best
-        memory, truncated = _cut(candidate.memory, max_content_length)
+        memory = _cut(folded.best.memory, max_content_length)
         if left is not None:
             tokens = count(memory.content)
-            if tokens > left and items:
+            if tokens > left and fitting:
                 break
             if tokens > left:
-                memory, truncated = replace(memory, content=_fitting(memory.content, left, count)), True
+                memory = replace(memory, content=_fitting(memory.content, left, count))
             left -= min(tokens, left)
-        items.append(
-            RetrievedItem(
-                memory=memory,
-                score=round(candidate.score, 6),
-                signals={name: round(value, 4) for name, value in candidate.signals.items()},
-                why=_why(folded, now),
-                truncated=truncated,
-                folded=tuple(other.memory.id for other in folded.others),
-            )
+        fitting.append((folded, memory))
+    beside = Beside(left, count)  # texts go before data: the best of these get what room there is
+    shown = [(folded, beside(memory)) for folded, memory in fitting]
+    return tuple(
+        RetrievedItem(
+            memory=memory,
+            score=round(folded.best.score, 6),
+            signals={name: round(value, 4) for name, value in folded.best.signals.items()},
+            why=_why(folded, now),
+            truncated=memory is not folded.best.memory,
+            folded=tuple(other.memory.id for other in folded.others),
         )
-    return tuple(items)
+        for folded, memory in shown
+    )
 
 
-def _cut(memory: Memory, max_content_length: int) -> tuple[Memory, bool]:
-    content = memory.content
-    data = memory.data
-    if len(content) > max_content_length:
-        content = content[: max_content_length - 1] + "…" if max_content_length > 1 else "…"
-    if data is not None and len(msgspec.json.encode(data)) > MAX_DATA_BYTES:
-        data = None
-    if content is memory.content and data is memory.data:
-        return memory, False
-    return replace(memory, content=content, data=data), True
+def _cut(memory: Memory, max_content_length: int) -> Memory:
+    if len(memory.content) <= max_content_length:
+        return memory
+    return replace(memory, content=memory.content[: max_content_length - 1] + "…")
 
 
 def _fitting(content: str, tokens: int, count: TokenCounter) -> str:

@@ -58,3 +58,21 @@ async def test_a_search_can_be_kept_to_a_session(alice: Agent, unused: str) -> N
     mine = await alice.store("Order 66 was sent.", session_id=unused)
     await alice.store("Order 67 was sent.")
     assert await alice.retrieve("Which order was sent?", session_id=unused) == [mine]
+
+
+async def test_what_a_tool_returned_counts_and_bulk_stays_where_it_is(alice: Agent, unused: str) -> None:
+    """A context is for a model that has so much room; a page of rows is one read away."""
+    small, large = {"rows": [1, 2, 3]}, {"rows": ["many"] * 2000}
+    first = await alice.store("The count of rows is three.", kind="tool_result", session_id=unused, turn=1, data=small)
+    second = await alice.store(
+        "All rows were read.", kind="tool_result", session_id=unused, turn=2, data=large, caused_by=[first["id"]]
+    )
+    context = await alice.tool("memory_context", session_id=unused)
+    assert [turn.get("data") for turn in context["turns"]] == [small, None]
+    assert context["without_data"] == [second["id"]]
+    narrow = await alice.tool("memory_context", session_id=unused, max_tokens=context["tokens"] - 1)
+    assert narrow["tokens"] < context["tokens"]
+    assert set(narrow["without_data"]) == {first["id"], second["id"]}
+    forward = await alice.tool("memory_trace", id=first["id"], direction="effects")
+    assert forward["without_data"] == [second["id"]]
+    assert (await alice.read(second["uri"]))["data"] == large

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from afterwit.memory_node.retrieval import Scored, pack
 from afterwit.memory_node.tokens import count_tokens
 from tests.samples import hit, memory
@@ -44,6 +46,18 @@ def test_the_token_budget_holds_for_all_items_together() -> None:
     contents = packed([scored("one two three", 0.9), scored("four five six", 0.8), scored("seven", 0.7)], tokens=8)
     assert sum(map(count_tokens, contents)) <= 8
     assert contents[0] == "one two three"
+
+
+def test_data_counts_and_is_left_out_where_it_finds_no_room() -> None:
+    rows = {"rows": ["word"] * 20}
+    candidates = [scored("one two three", 0.9, data=rows), scored("four five six", 0.8, data=rows)]
+    room = (
+        count_tokens("one two three") + count_tokens("four five six") + count_tokens(msgspec.json.encode(rows).decode())
+    )
+    items = pack(candidates, top_k=2, max_content_length=500, max_tokens=room, now=NOW)
+    assert [(item.memory.data, item.truncated) for item in items] == [(rows, False), (None, True)]
+    (first, *_) = pack(candidates, top_k=2, max_content_length=500, max_tokens=room - 1, now=NOW)
+    assert (first.memory.content, first.memory.data, first.truncated) == ("one two three", None, True)
 
 
 def test_the_best_is_cut_rather_than_left_out() -> None:
