@@ -52,7 +52,7 @@ def hit(
     raw = encode(memory)
     if before is not None:
         raw = raw[:-1] + f',"before":"{before}"}}'.encode()
-    return Hit(memory.id, semantic, keyword, semantic, Stored(memory.seq or 1, raw))
+    return Hit(memory.id, semantic, keyword, semantic, Stored(memory.id, memory.seq or 1, raw))
 
 
 def entry(content: str = "a note", *, pool: str = "agent/alice", **fields: Any) -> LogEntry:

@@ -8,11 +8,12 @@ and after. On a server, which other nodes write to as well, the sequence is read
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from ._conditions import AnyOf, Conditions
 from .index import Stored
 
 MAX_BYTES: Final = 64 << 20
@@ -20,6 +21,15 @@ MAX_BYTES: Final = 64 << 20
 _EACH: Final = 4096
 _FOLD: Final = 8
 """What a version takes: measured with all that is made of it, so many times its JSON and the former."""
+_CORPORA: Final = 64
+_TERMS: Final = 4096
+
+
+class Top(NamedTuple):
+    """Of a word in a corpus: what it is worth in the memory that it is worth most in, and its idf."""
+
+    score: float
+    idf: float
 
 
 class Kept:
@@ -31,6 +41,7 @@ class Kept:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._versions: OrderedDict[Any, Stored] = OrderedDict()
+        self._tops: OrderedDict[Conditions | None, dict[int, Top | None]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
         self._changing = 0
@@ -44,10 +55,8 @@ class Kept:
         """Bytes, about."""
         return self._bytes
 
-    def read(
-        self, ids: Sequence[Any], read: Callable[[list[Any]], Iterable[tuple[Any, int, bytes]]]
-    ) -> dict[Any, Stored]:
-        """The versions of ``ids``; ``read`` gives those that are not kept, as id, seq and JSON.
+    def read(self, ids: Iterable[Any], read: Callable[[list[Any]], Iterable[tuple[Any, Stored]]]) -> dict[Any, Stored]:
+        """The versions of ``ids``; ``read`` gives those that are not kept, with their ids.
 
         Only for an index whose every write is within `changing`.
         """
@@ -57,7 +66,7 @@ class Kept:
         missing = [id for id in ids if id not in found]
         if not missing:
             return found
-        fresh = {id: Stored(seq, raw) for id, seq, raw in read(missing)}
+        fresh = dict(read(missing))
         with self._lock:
             # What was read while something was written may be what was there before.
             if not self._changing and changes == self._changes:
@@ -65,20 +74,44 @@ class Kept:
                     self._keep(id, version)
         return found | fresh
 
-    def same(self, id: Any, seq: int, raw: bytes) -> Stored:
+    def same(self, id: str, seq: int, raw: bytes) -> Stored:
         """The version that was just read: as it was kept, if it was."""
         with self._lock:
             version = self._used(id)
             if version is None or version.seq != seq:
-                version = Stored(seq, raw)
+                version = Stored(id, seq, raw)
                 self._keep(id, version)
             return version
 
-    @contextmanager
-    def changing(self, ids: Iterable[Any] | None) -> Iterator[None]:
-        """While these (``None``: all) are written; nothing of them from before is given out from here on."""
+    def tops(self, corpus: Conditions | None, terms: Iterable[int]) -> tuple[dict[int, Top | None], int]:
+        """What is known of ``terms`` in ``corpus`` (``None``: no memory has it), and when: see `add_tops`."""
         with self._lock:
-            self._drop(self._versions.keys() if ids is None else ids)
+            known = self._tops.get(corpus, {})
+            return {term: known[term] for term in terms if term in known}, self._changes
+
+    def add_tops(self, corpus: Conditions | None, tops: Mapping[int, Top | None], since: int) -> None:
+        """``tops`` were read in ``corpus`` after `tops` gave ``since``."""
+        with self._lock:
+            if self._changing or since != self._changes:
+                return
+            known = self._tops.setdefault(corpus, {})
+            if len(known) + len(tops) > _TERMS:
+                known.clear()
+            known.update(tops)
+            while len(self._tops) > _CORPORA:
+                self._tops.popitem(last=False)
+
+    @contextmanager
+    def changing(self, ids: Iterable[Any] | None, pools: Set[str] = frozenset()) -> Iterator[None]:
+        """While these (``None``: all) are written, in ``pools``; what was known of them is not given out any more."""
+        with self._lock:
+            if ids is None:
+                self._drop(self._versions.keys())
+                self._tops.clear()
+            else:
+                self._drop(ids)
+                for corpus in [each for each in self._tops if _concerns(each, pools)]:
+                    del self._tops[corpus]
             self._changing += 1
         try:
             yield
@@ -110,6 +143,11 @@ class Kept:
         for id in list(ids):
             if (version := self._versions.pop(id, None)) is not None:
                 self._bytes -= _weight(version)
+
+
+def _concerns(corpus: Conditions | None, pools: Set[str]) -> bool:
+    """Whether ``corpus``, a choice of pools (see `conditions.corpus`) or all, holds what is written in ``pools``."""
+    return corpus is None or any(isinstance(each, AnyOf) and not pools.isdisjoint(each.values) for each in corpus.must)
 
 
 def _weight(version: Stored) -> int:

@@ -3,7 +3,8 @@
 A search is a generator that yields what it wants to know from the engine and is sent the answers, so that the engine in
 this process and the one behind HTTP are asked the same::
 
-    Batch → a list of {id: score}, one for each `Nearest`
+    First → {id: score} by meaning, {id: score} by words, and for each word the best score of any memory for it alone
+    Missing → {id: score} by meaning, {id: score} by words
     Size → how many points
     Read → {id: what is stored}, for those that have a memory
     Newest → {id: what is stored}, likewise, the newest first
@@ -12,8 +13,9 @@ this process and the one behind HTTP are asked the same::
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Set
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -41,10 +43,33 @@ class Nearest:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Several of them at once."""
+class First:
+    """The best by meaning and the best by words, if they are given, at once.
 
-    queries: list[Nearest]
+    With words, what each of them is worth at best comes too, in the whole corpus; 0 is of a word that no memory has.
+    """
+
+    dense: Nearest | None
+    words: Nearest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Of what one list of ``first`` brought, the scores that are missing in the other."""
+
+    first: First
+    dense_ids: Set[Any]
+    words_ids: Set[Any]
+
+    @property
+    def dense(self) -> Nearest | None:
+        """The question for similarities, if any is missing."""
+        return _among(self.first.dense, self.dense_ids)
+
+    @property
+    def words(self) -> Nearest | None:
+        """The question for the scores of words, likewise."""
+        return _among(self.first.words, self.words_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +94,17 @@ class Newest:
     limit: int
 
 
-Step: TypeAlias = Batch | Size | Read | Newest
+Step: TypeAlias = First | Missing | Size | Read | Newest
 Scores: TypeAlias = dict[Any, float]
+
+
+def alone(words: Nearest) -> list[Nearest]:
+    """A question for each of the words: which memory of the whole corpus it is worth most in."""
+    assert isinstance(words.vector, SparseWeights)
+    each = zip(words.vector.indices, words.vector.values, strict=True)
+    return [
+        replace(words, vector=SparseWeights([term], [weight]), among=words.corpus, limit=1) for term, weight in each
+    ]
 
 
 def searching(calibration: Calibration, query: IndexQuery) -> Generator[Step, Any, list[Hit]]:
@@ -94,75 +128,50 @@ class _Search:
             return []
         if self._vector is None and not self._words:
             newest: dict[Any, Stored] = yield Newest(self._filter, self._query.limit)
-            return [Hit(str(id), None, 0.0, None, stored) for id, stored in newest.items()]
-        depth = max(self._query.limit, self._query.depth)
-        cosines, words, best = yield from self._first(depth)
-        yield from self._fill_in(cosines, words, depth)
-        ranked = sorted(
-            (
-                (SEMANTIC * (semantic or 0.0) + KEYWORD * keyword, id, semantic, keyword)
-                for id, semantic, keyword in self._signals(cosines, words, best)
-            ),
-            key=lambda each: -each[0],
-        )[: self._query.limit]
+            return [Hit(version.id, None, 0.0, None, version) for version in newest.values()]
+        cosines, words, best = yield from self._scores()
+        ranked = sorted(self._ranked(cosines, words, best), key=itemgetter(0))[: self._query.limit]
         stored: dict[Any, Stored] = yield Read([id for _, id, _, _ in ranked])
         return [
-            Hit(str(id), semantic, keyword, cosines.get(id), stored[id])
+            Hit(version.id, semantic, keyword, cosines.get(id), version)
             for _, id, semantic, keyword in ranked
-            if id in stored  # purged between the two calls
+            if (version := stored.get(id)) is not None  # else it was purged between the two calls
         ]
 
-    def _first(self, depth: int) -> Generator[Step, Any, tuple[Scores, Scores, float]]:
+    def _scores(self) -> Generator[Step, Any, tuple[Scores, Scores, float]]:
         """The best by meaning, the best by words, and the score of a memory that is the best for every word."""
-        queries = []
-        if self._vector is not None:
-            queries.append(self._dense(self._filter, depth))
-        if self._words:
-            queries.append(self._sparse(self._words, self._filter, depth))
-            words = zip(self._words.indices, self._words.values, strict=True)
-            queries += (self._sparse(SparseWeights([index], [weight]), self._corpus, 1) for index, weight in words)
-        answers: list[Scores] = yield Batch(queries)
-        cosines = {} if self._vector is None else answers.pop(0)
-        scores = answers.pop(0) if self._words else {}
-        best = yield from self._best(answers)
-        return cosines, scores, best
+        depth = max(self._query.limit, self._query.depth)
+        first = First(
+            None if self._vector is None else Nearest(DENSE, self._vector, self._filter, depth),
+            Nearest(WORDS, self._words, self._filter, depth, self._corpus) if self._words else None,
+        )
+        cosines, words, tops = yield first
+        best: float = sum(tops)
+        if unknown := sum(weight for top, weight in zip(tops, self._words.values, strict=True) if not top):
+            # A word that no memory has weighs what the rarest would: the engine's idf, ln(1 + (N - n + .5) / (n + .5)).
+            size: int = yield Size(self._corpus)
+            best += unknown * math.log(1 + (size + 0.5) / 0.5)
+        # Give the hits of one list their score in the other. A list that is not full has nothing left to ask for.
+        dense_ids = words.keys() - cosines.keys() if first.dense and len(cosines) == depth else frozenset()
+        words_ids = cosines.keys() - words.keys() if first.words and len(words) == depth else frozenset()
+        if dense_ids or words_ids:
+            more_cosines, more_words = yield Missing(first, dense_ids, words_ids)
+            cosines.update(more_cosines)
+            words.update(more_words)
+        return cosines, words, best
 
-    def _best(self, answers: Sequence[Scores]) -> Generator[Step, Any, float]:
-        total: float = sum(score for answer in answers for score in answer.values())
-        unknown = sum(weight for answer, weight in zip(answers, self._words.values, strict=True) if not answer)
-        if not unknown:
-            return total
-        # A word that no memory has weighs what the rarest would: the engine's idf, ln(1 + (N - n + 0.5) / (n + 0.5)).
-        size: int = yield Size(self._corpus)
-        return total + unknown * math.log(1 + (size + 0.5) / 0.5)
-
-    def _fill_in(self, cosines: Scores, words: Scores, depth: int) -> Generator[Step, Any, None]:
-        """Give the hits of one list their score in the other. A list that is not full has nothing left to ask for."""
-        queries, targets = [], []
-        if self._vector is not None and len(cosines) == depth and (missing := words.keys() - cosines.keys()):
-            queries.append(self._dense(_these(missing), len(missing)))
-            targets.append(cosines)
-        if self._words and len(words) == depth and (missing := cosines.keys() - words.keys()):
-            queries.append(self._sparse(self._words, _these(missing), len(missing)))
-            targets.append(words)
-        if queries:
-            answers: list[Scores] = yield Batch(queries)
-            for target, answer in zip(targets, answers, strict=True):
-                target.update(answer)
-
-    def _signals(self, cosines: Scores, words: Scores, best: float) -> Iterable[tuple[Any, float | None, float]]:
+    def _ranked(self, cosines: Scores, words: Scores, best: float) -> Iterator[tuple[float, Any, float | None, float]]:
+        """Each candidate with its two signals, after what it is ranked by: less is better."""
+        unit = self._calibration.unit
         for id in cosines.keys() | words.keys():
             cosine = cosines.get(id)
-            semantic = None if cosine is None else self._calibration.unit(cosine, "query")
-            yield id, semantic, min(1.0, words.get(id, 0.0) / best) if best > 0 else 0.0
-
-    def _dense(self, among: Conditions | None, limit: int) -> Nearest:
-        return Nearest(DENSE, self._vector or [], among, limit)
-
-    def _sparse(self, words: SparseWeights, among: Conditions | None, limit: int) -> Nearest:
-        return Nearest(WORDS, words, among, limit, self._corpus)
+            semantic = None if cosine is None else unit(cosine, "query")
+            keyword = min(1.0, words.get(id, 0.0) / best) if best > 0 else 0.0
+            yield -(SEMANTIC * (semantic or 0.0) + KEYWORD * keyword), id, semantic, keyword
 
 
-def _these(ids: Set[Any]) -> Conditions:
+def _among(nearest: Nearest | None, ids: Set[Any]) -> Nearest | None:
     """The ids alone: they are hits, so they have passed the search's filter already."""
-    return Conditions(must=(HasId(frozenset(ids)),))
+    if nearest is None or not ids:
+        return None
+    return replace(nearest, among=Conditions(must=(HasId(frozenset(ids)),)), limit=len(ids))

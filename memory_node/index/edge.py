@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from qdrant_edge import CountRequest, EdgeShard, FacetRequest, ScrollRequest, UpdateOperation
 
 from ...schemas import LogEntry, Memory, Unavailable
-from ._conditions import PURGED, Conditions, HasVector, conditions
+from ._conditions import PURGED, AnyOf, Conditions, HasVector, conditions
 from ._edge import edge_filter, edge_point, newest, search
 from ._kept import Kept
 from ._points import DENSE, MEMORY, SCHEMA, latest, points, seq_of
@@ -167,7 +167,7 @@ class EdgeIndex:
 
     def forget(self, ids: Iterable[str]) -> None:
         """See `Index.forget`."""
-        self._kept.forget(map(UUID, ids))
+        self._kept.forget(UUID(id).int for id in ids)
 
     async def without_vector(self, limit: int) -> list[str]:
         """See `Index.without_vector`."""
@@ -252,7 +252,8 @@ class EdgeIndex:
             # Older ones come from the log, if they are there still: one that was purged must not get into this one.
             present = _seqs(serving, [entry.memory.id for entry in entries])
             self._put_into(shard, [entry for entry in entries if seq_of(entry) >= present.get(entry.memory.id, -1)])
-        with self._kept.changing([UUID(entry.memory.id) for entry in entries]):
+        memories = [entry.memory for entry in entries]
+        with self._kept.changing([UUID(memory.id).int for memory in memories], {memory.pool for memory in memories}):
             self._put_into(serving, entries)
 
     def _swap(self) -> None:
@@ -285,6 +286,11 @@ def _purged(shard: EdgeShard, ids: Sequence[str]) -> set[str]:
 
 
 def _find(shard: EdgeShard, filter: IndexFilter, limit: int) -> list[Memory]:
+    # Most names that a query may hold speak nowhere. That is known from the field's own index, in a tenth of the time.
+    if filter.speakers is not None:
+        anybody = edge_filter(Conditions(must=(AnyOf("speaker", filter.speakers),)))
+        if not shard.count(CountRequest(exact=False, filter=anybody)):
+            return []
     records, _ = shard.scroll(newest(conditions(filter), limit, [MEMORY]))
     return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
 

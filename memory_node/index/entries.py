@@ -25,7 +25,7 @@ def search_entries(entries: Iterable[LogEntry], query: IndexQuery) -> list[Hit]:
         made = point(entry, None)
         if not _fulfils(where, made.id, made.payload):
             continue
-        stored = Stored(made.seq, made.payload[MEMORY].encode())
+        stored = Stored(made.id, made.seq, made.payload[MEMORY].encode())
         hits.append(Hit(id=made.id, semantic=None, keyword=keyword, cosine=None, stored=stored))
     return sorted(hits, key=lambda hit: (-hit.keyword, -hit.stored.seq))[: query.limit]
 

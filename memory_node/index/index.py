@@ -16,6 +16,7 @@ from ...schemas import LogEntry, Memory
 from .filters import IndexFilter
 
 T = TypeVar("T")
+WordArrays: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.float32]]
 Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
 
 _MEMORY: Final = msgspec.json.Decoder(Memory)
@@ -41,12 +42,15 @@ class IndexQuery:
 class Stored:
     """One version of a memory as an index keeps it: its place in the log, and its JSON with the turn before it.
 
-    Searches that find the same version share it (see `Kept`), so what is made of the memory alone is made once.
+    ``words`` are its terms and their weights, where they were read as well. Searches that find the same version share
+    it (see `Kept`), so what is made of the memory alone is made once.
     """
 
-    def __init__(self, seq: int, raw: bytes) -> None:
+    def __init__(self, id: str, seq: int, raw: bytes, words: WordArrays | None = None) -> None:
+        self.id = id
         self.seq = seq
         self.raw = raw
+        self.words = words
         self._made: dict[object, Any] = {}
 
     @cached_property
@@ -69,8 +73,7 @@ class Stored:
         return kept
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True):
     """A memory that was found, and how near it is.
 
     ``semantic`` is the calibrated similarity (0…1), ``cosine`` that of the calibrated vectors; both are ``None`` where

@@ -28,7 +28,7 @@ from ._conditions import PURGED, Conditions, HasVector, conditions
 from ._kept import Kept
 from ._points import DENSE, MEMORY, PointData, latest, points
 from ._rest import rest_filter, rest_query, upsert
-from ._search import Batch, Newest, Read, Size, Step, searching
+from ._search import First, Missing, Nearest, Newest, Read, Size, Step, alone, searching
 from .calibration import Calibration
 from .filters import IndexFilter
 from .index import Checksum, Facet, Hit, IndexQuery, checksum_of
@@ -345,22 +345,29 @@ class QdrantIndex:
 
     async def _answer(self, step: Step) -> Any:
         match step:
-            case Batch(queries):
-                requests = [rest_query(query) for query in queries]
-                answers = await self._client.query_batch_points(
-                    self._collections.alias, requests, consistency=self._consistency
-                )
-                return [{hit.id: hit.score for hit in answer.points} for answer in answers]
+            case First(dense, words):
+                cosines, scores, *tops = await self._query(dense, words, *(alone(words) if words else ()))
+                return cosines, scores, [max(top.values(), default=0.0) for top in tops]
+            case Missing():
+                return await self._query(step.dense, step.words)
             case Size(among):
                 return (await self._client.count(self._collections.alias, rest_filter(among), exact=False)).count
             case Read(ids):
                 records: Sequence[Any] = await self._client.retrieve(
                     self._collections.alias, ids, with_payload=["seq", MEMORY], consistency=self._consistency
                 )
-                return {id: self._kept.same(id, seq, raw) for id, seq, raw in _stored(records)}
+                return {id: self._kept.same(str(id), seq, raw) for id, seq, raw in _stored(records)}
             case Newest(among, limit):
                 newest = _stored(await self._newest(among, limit))
-                return {id: self._kept.same(id, seq, raw) for id, seq, raw in newest}
+                return {id: self._kept.same(str(id), seq, raw) for id, seq, raw in newest}
+
+    async def _query(self, *queries: Nearest | None) -> list[dict[Any, float]]:
+        """Scores by id of each, all in one request; nothing for ``None``."""
+        requests = [rest_query(query) for query in queries if query is not None]
+        answers = iter(
+            await self._client.query_batch_points(self._collections.alias, requests, consistency=self._consistency)
+        )
+        return [{} if query is None else {hit.id: hit.score for hit in next(answers).points} for query in queries]
 
     async def _newest(self, among: Conditions, limit: int) -> Sequence[models.Record]:
         records, _ = await self._client.scroll(

@@ -75,14 +75,15 @@ def _named(hits: Sequence[Hit], question: Question) -> dict[str, set[str]]:
     possible = {
         name
         for name in possible
-        if _within(name, question.folded)
+        if name in question.folded
+        and _within(name, question.folded)
         and not any(c.isdigit() for c in name)
         and not any(name in time for time in times)
     }
     if not possible:
         return {}
     texts = {hit.id: hit.once(Likeness.text) for hit in hits}
-    having = {name: {id for id, text in texts.items() if _within(name, text)} for name in possible}
+    having = {name: {id for id, text in texts.items() if name in text and _within(name, text)} for name in possible}
     known = {name for name, ids in having.items() if ids}
     return {name: having[name] for name in known if not any(name != other and name in other for other in known)}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from ...schemas import Memory
 from ..index import Hit
@@ -31,8 +32,7 @@ _SPREAD_AMONG: Final = 40
 _NOT_HOPPED: Final[Mapping[str, Reached]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(msgspec.Struct, frozen=True):
     """A candidate with its score and the normalised signals (0…1) that made it.
 
     ``replaced_by`` is the id of a candidate that supersedes it, ``newer`` that of one that is newer and speaks of the
@@ -121,17 +121,19 @@ def reranked(scored: Sequence[Scored], judged: Sequence[float]) -> list[Scored]:
     of trust, age and what was replaced.
     """
     first = [
-        dataclasses.replace(each, score=(each.score + mark) / 2, signals={**each.signals, "rerank": round(mark, 4)})
+        replace(each, score=(each.score + mark) / 2, signals={**each.signals, "rerank": round(mark, 4)})
         for each, mark in zip(scored, judged, strict=False)
     ]
     first.sort(key=lambda each: -each.score)
     floor = first[-1].score if first else 1.0
-    rest = [dataclasses.replace(each, score=min(each.score, floor)) for each in scored[len(first) :]]
+    rest = [replace(each, score=min(each.score, floor)) for each in scored[len(first) :]]
     return first + rest
 
 
 def _own(signals: dict[str, float], weights: Mapping[str, float], effects: Mapping[str, float]) -> float:
-    total = sum(weight * signals[name] for name, weight in weights.items())
+    total = 0.0
+    for name, weight in weights.items():
+        total += weight * signals[name]
     for name, effect in effects.items():
         total *= 1 - effect * (1 - signals.get(name, 1.0))
     return total
@@ -162,10 +164,11 @@ def _supported(
 def _neighbours(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
     """The better score of the turn before and the turn after; a turn whose neighbours were not found has none."""
     place = {hit.id: i for i, hit in enumerate(hits)}
+    memories = [hit.memory for hit in hits]
     by_turn: dict[tuple[str, str | None, int], int] = {
-        (hit.memory.pool, hit.memory.session_id, hit.memory.turn): i
-        for i, hit in enumerate(hits)
-        if hit.memory.session_id is not None and hit.memory.turn is not None
+        (memory.pool, memory.session_id, memory.turn): i
+        for i, memory in enumerate(memories)
+        if memory.session_id is not None and memory.turn is not None
     }
     best = [0.0] * len(hits)
     followed = {hit.before for hit in hits}
@@ -173,15 +176,15 @@ def _neighbours(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
     def meet(one: int, other: int) -> None:
         best[one], best[other] = max(best[one], scores[other]), max(best[other], scores[one])
 
-    for i, hit in enumerate(hits):
-        memory = hit.memory
-        if hit.before is not None and hit.before in place:
-            meet(i, place[hit.before])
+    for i, (hit, memory) in enumerate(zip(hits, memories, strict=True)):
+        before_id = hit.before
+        if before_id is not None and before_id in place:
+            meet(i, place[before_id])
         elif memory.turn is not None:
             before = by_turn.get((memory.pool, memory.session_id, memory.turn - 1))
             if before is not None:
                 meet(i, before)
-        if hit.before is None and memory.session_id is None and hit.id not in followed:
+        if before_id is None and memory.session_id is None and hit.id not in followed:
             best[i] = scores[i]
     return best
 
@@ -193,10 +196,14 @@ def _sessions(scores: Sequence[float], hits: Sequence[Hit]) -> list[float]:
         sessions[key].append(i)
     means = [0.0] * len(hits)
     for members in sessions.values():
+        if len(members) == 1:
+            (i,) = members
+            means[i] = scores[i] / (_BEST_OF_SESSION if hits[i].memory.session_id else 1)
+            continue
         best = sorted((scores[i] for i in members), reverse=True)[:_BEST_OF_SESSION]
-        whole = _BEST_OF_SESSION if hits[members[0]].memory.session_id or len(members) > 1 else 1
+        mean = sum(best) / _BEST_OF_SESSION
         for i in members:
-            means[i] = sum(best) / whole
+            means[i] = mean
     return means
 
 
@@ -226,18 +233,22 @@ def _newest_first(
     and nothing says that one led to the other. A query that names a time keeps what was true then in its place.
     """
     best = sorted(range(len(hits)), key=lambda i: -scores[i])[:_NEWEST_AMONG]
+    memories = {i: hits[i].memory for i in best}
+    # Turns of talk are full of the same words, so they are not compared.
     texts = {i: hits[i].once(Likeness.of) for i in best if not is_talk(hits[i])}
     replaced: dict[int, int] = {}
     newer: dict[int, int] = {}
-    for new in sorted(best, key=lambda i: hits[i].memory.occurred_at, reverse=True):
-        memory = hits[new].memory
-        for old in best:
-            other = hits[old].memory
-            said = any(link.rel == "supersedes" and link.target == other.id for link in memory.links)
+    for new in sorted(best, key=lambda i: memories[i].occurred_at, reverse=True):
+        memory = memories[new]
+        linked = {link.target for link in memory.links}
+        superseded = {link.target for link in memory.links if link.rel == "supersedes"}
+        for old in best if superseded else texts if new in texts else ():
+            other = memories[old]
+            said = other.id in superseded
             if not said:
-                if other.occurred_at >= memory.occurred_at or not _comparable(hits[new], hits[old]):
+                if other.occurred_at >= memory.occurred_at or new not in texts or old not in texts:
                     continue
-                if not texts[new].same_subject(texts[old]):
+                if other.id in linked or not texts[new].same_subject(texts[old]):
                     continue
             (replaced if said else newer).setdefault(old, new)
             if signals[old].get("time", 0.0) > signals[new].get("time", 0.0):
@@ -249,13 +260,6 @@ def _newest_first(
     return replaced, newer
 
 
-def _comparable(hit: Hit, other: Hit) -> bool:
-    """Neither turns of talk, which is full of the same words, nor cause and effect."""
-    if is_talk(hit) or is_talk(other):
-        return False
-    return not any(link.target == other.id for link in hit.memory.links)
-
-
 def _spread(scored: Sequence[Scored], hits: Sequence[Hit], again: float) -> list[Scored]:
     """``scored`` with its later part of many sessions: maximal marginal relevance (Carbonell and Goldstein 1998)."""
     belongs = {hit.id: conversation(hit) for hit in hits}
@@ -265,8 +269,6 @@ def _spread(scored: Sequence[Scored], hits: Sequence[Hit], again: float) -> list
     while left:
         worth = [each.score * again ** taken[belongs[each.memory.id]] for each in left]
         best = max(range(len(left)), key=worth.__getitem__)
-        spread.append(dataclasses.replace(left.pop(best), score=worth[best]))
+        spread.append(replace(left.pop(best), score=worth[best]))
         taken[belongs[spread[-1].memory.id]] += 1
-    return spread + [
-        dataclasses.replace(each, score=min(each.score, spread[-1].score)) for each in scored[len(spread) :]
-    ]
+    return spread + [replace(each, score=min(each.score, spread[-1].score)) for each in scored[len(spread) :]]

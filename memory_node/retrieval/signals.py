@@ -60,7 +60,7 @@ def signals_of(
 
 def is_talk(hit: Hit) -> bool:
     """Whether a hit is a turn of a conversation or an event of a session."""
-    return hit.before is not None or hit.memory.session_id is not None
+    return hit.stored.before is not None or hit.stored.memory.session_id is not None
 
 
 def conversation(hit: Hit) -> object:

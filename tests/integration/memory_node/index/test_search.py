@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -237,3 +238,24 @@ async def test_either_language_finds_the_other(tmp_path: Path) -> None:
             vector = embedder.embed([query], "query")[0]
             hits = await index.search(IndexQuery(text=query, vector=vector, filter=EVERYTHING))
             assert hits[0].memory.content == expected
+
+
+async def test_what_one_list_brings_has_its_score_in_the_other(index: Index, entry: EntryMaker) -> None:
+    """However few candidates are taken, and however often: as when all are, where nothing is left to ask for."""
+    words = ["fox", "owl", "bear", "hare", "crow", "mole"]
+    texts = [" ".join(words[i % 6] for i in range(n, n + 1 + n % 4)) + f" {n % 7} nights" for n in range(60)]
+    await index.put([entry(text, pool=f"shared/p{n % 2}") for n, text in enumerate(texts)])
+    pools = ("shared/p0",)
+    few = replace(asked("the owl and the crow, 3 nights and a lynx", pools=pools, limit=10), depth=10)
+    everything = {hit.id: hit for hit in await index.search(replace(few, limit=60, depth=60))}
+    for _ in range(2):
+        found = await index.search(few)
+        assert len(found) == 10
+        for hit in found:
+            whole = everything[hit.id]
+            assert (hit.semantic, hit.keyword) == pytest.approx((whole.semantic, whole.keyword), abs=1e-6)
+    await index.put([entry("crow crow lynx lynx", pool="shared/p0")])
+    assert {hit.memory.content for hit in await index.search(few)} > {"crow crow lynx lynx"}
+    again = await index.search(few)
+    everything = {hit.id: hit for hit in await index.search(replace(few, limit=61, depth=61))}
+    assert [hit.keyword for hit in again] == pytest.approx([everything[hit.id].keyword for hit in again], abs=1e-6)

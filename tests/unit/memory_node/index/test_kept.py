@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afterwit.memory_node.index._kept import Kept
+from afterwit.memory_node.index import IndexFilter, Stored
+from afterwit.memory_node.index._conditions import corpus
+from afterwit.memory_node.index._kept import Kept, Top
 from afterwit.schemas import Memory
 from afterwit.schemas.codec import encode
 from tests.samples import memory
@@ -17,11 +19,11 @@ class Engine:
         self.seqs = dict.fromkeys(ids, 1)
         self.asked: list[list[str]] = []
 
-    def read(self, ids: list[str]) -> Iterator[tuple[str, int, bytes]]:
+    def read(self, ids: list[str]) -> Iterator[tuple[str, Stored]]:
         self.asked.append(ids)
         for id in ids:
             if id in self.seqs:
-                yield id, self.seqs[id], encode(memory(f"version {self.seqs[id]} of {id}"))
+                yield id, Stored(id, self.seqs[id], encode(memory(f"version {self.seqs[id]} of {id}")))
 
 
 def test_what_was_read_is_not_read_again() -> None:
@@ -59,7 +61,7 @@ def test_what_is_written_is_read_anew_while_and_after() -> None:
 def test_a_version_that_was_read_before_a_write_and_comes_after_it_is_not_kept() -> None:
     kept, engine = Kept(), Engine("a")
 
-    def slow(ids: list[str]) -> list[tuple[str, int, bytes]]:
+    def slow(ids: list[str]) -> list[tuple[str, Stored]]:
         read = list(engine.read(ids))
         with kept.changing(["a"]):
             engine.seqs["a"] = 2
@@ -107,3 +109,39 @@ def test_what_is_forgotten_is_gone() -> None:
     assert len(kept) == 1
     kept.forget(["b"])
     assert (len(kept), kept.size) == (0, 0)
+
+
+ALICES = corpus(IndexFilter(pools=("agent/alice", "shared/team")))
+BOBS = corpus(IndexFilter(pools=("agent/bob",)))
+EVERYBODYS = corpus(IndexFilter(pools=None))
+
+
+def test_what_words_are_worth_is_kept_until_a_pool_of_the_corpus_is_written_to() -> None:
+    kept = Kept()
+    for where in (ALICES, BOBS, EVERYBODYS):
+        _, since = kept.tops(where, [1, 2])
+        kept.add_tops(where, {1: Top(3.0, 2.0), 2: None}, since)
+    with kept.changing([], {"shared/team"}):
+        pass
+    assert kept.tops(BOBS, [1, 2, 3])[0] == {1: Top(3.0, 2.0), 2: None}
+    assert kept.tops(ALICES, [1, 2])[0] == kept.tops(EVERYBODYS, [1, 2])[0] == {}
+
+
+def test_what_words_were_worth_before_a_write_is_not_kept() -> None:
+    kept = Kept()
+    _, since = kept.tops(ALICES, [1])
+    with kept.changing([], {"agent/alice"}):
+        kept.add_tops(ALICES, {1: None}, since)
+    kept.add_tops(ALICES, {1: None}, since)
+    assert kept.tops(ALICES, [1])[0] == {}
+
+
+def test_what_is_known_of_words_is_bounded() -> None:
+    kept = Kept()
+    corpora = [corpus(IndexFilter(pools=(f"shared/{number}",))) for number in range(200)]
+    for where in corpora:
+        for start in range(0, 10_000, 1000):
+            _, since = kept.tops(where, [])
+            kept.add_tops(where, dict.fromkeys(range(start, start + 1000)), since)
+    assert kept.tops(corpora[-1], [9_999])[0] == {9_999: None}
+    assert kept.tops(corpora[-1], [0])[0] == kept.tops(corpora[0], [9_999])[0] == {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from afterwit.memory_node.index import Hit
 from afterwit.memory_node.retrieval import Question
