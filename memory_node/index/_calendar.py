@@ -16,7 +16,11 @@ _MONTH: Final = (
 )
 _NUMERALS: Final = "[0-9一二三四五六七八九十]{1,3}"
 _DIGITS: Final = {c: n for n, c in enumerate("零一二三四五六七八九")}
-_MIGHT: Final = re.compile(r"\d|[月周]|星期|礼拜|day\b")
+_SHORT: Final = "|".join(_MONTHS)
+_MIGHT: Final = re.compile(
+    rf"[月周]|星期|礼拜|day\b|\d\d[-/]\d|\d[a-z]{{0,2}}(?: of)? (?:{_SHORT})|(?:{_SHORT})[a-z]* \d"
+)
+"""What any match of the pattern has; most texts have none of it, and looking for this takes a third of the time."""
 _PATTERN: Final = re.compile(
     rf"(?<![\d.])(?P<d1>3[01]|[12]?\d)(?:st|nd|rd|th)?(?: of)? {_MONTH.format('m1')}\b"
     rf"|\b{_MONTH.format('m2')} (?P<d2>3[01]|[12]?\d)(?:st|nd|rd|th)?\b(?![.:]\d)"

@@ -121,23 +121,19 @@ def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
     for field in ("expires_at", "valid_from", "valid_to"):
         if (time := getattr(memory, field)) is not None:
             payload[field] = time.timestamp()
-    if memory.entities:
-        payload["entities"] = list(memory.entities)
-        payload["entity_keys"] = [folded(entity) for entity in memory.entities]
-    if memory.tags:
-        payload["tags"] = list(memory.tags)
-        payload["tag_keys"] = [folded(tag) for tag in memory.tags]
+    many: dict[str, Sequence[str]] = {
+        "entities": memory.entities,
+        "entity_keys": [folded(entity) for entity in memory.entities],
+        "tags": memory.tags,
+        "tag_keys": [folded(tag) for tag in memory.tags],
+        "labels": memory.labels,
+        "linked": [link.target for link in memory.links],
+        **{rel: [link.target for link in memory.links if link.rel == rel] for rel in LINKED},
+    }
+    # A list of one is to the engine what that one is alone, which the embedded one's binding reads in half the time.
+    payload |= {field: values[0] if len(values) == 1 else list(values) for field, values in many.items() if values}
     if memory.fact is not None:
         payload["fact_subject"] = bare(memory.fact.subject)
-    if memory.labels:
-        payload["labels"] = list(memory.labels)
-    if entry.before is not None:
-        payload["before"] = entry.before.id
-    if memory.links:
-        payload["linked"] = [link.target for link in memory.links]
-    for rel in LINKED:
-        if targets := [link.target for link in memory.links if link.rel == rel]:
-            payload[rel] = targets
     return payload
 
 

@@ -143,7 +143,8 @@ def weighed_document(counts: Mapping[int, float]) -> SparseWeights:
     """Likewise of terms that are counted by what they weigh, as BM25F does for fields (Robertson et al. 2004)."""
     norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_LENGTH)
     numbers = sorted(counts)
-    return SparseWeights(numbers, [counts[n] * (K1 + 1) / (counts[n] + norm) for n in numbers])
+    most = K1 + 1
+    return SparseWeights(numbers, [count * most / (count + norm) for count in map(counts.__getitem__, numbers)])
 
 
 def sparse_query(text: str) -> SparseWeights:
@@ -177,7 +178,8 @@ def _of_chinese(run: str) -> Iterable[str]:
     return (word for word in rjieba.cut_for_search(run) if word not in stop_words)
 
 
-def _of_word(word: str) -> Iterable[str]:
+@functools.lru_cache(maxsize=65_536)
+def _of_word(word: str) -> tuple[str, ...]:
     return () if word in _stop_words("en") else (_stem(word),)
 
 
@@ -207,7 +209,6 @@ def _stop_words(language: Language) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@functools.lru_cache(maxsize=65_536)
 def _stem(word: str) -> str:
     if not word.isascii() or len(word) < 3 or len(word) > 40:
         return word
