@@ -1,4 +1,4 @@
-"""Conflicts of what was imported: looked for afterwards, one memory at a time, since nobody waits for the answer.
+"""Conflicts of what was imported: looked for afterwards, in the background, since nobody waits for the answer.
 
 While an import is under way its items go first, up to `MOST_WAITING` memories: that they can be found is waited for.
 """
@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 4096
 """Then an import waits for them. What waits when a node ends, the pool's review looks at (`Review`)."""
+AT_ONCE: Final = 2
+"""While one is judged, in a process of its own, another is looked for in the index."""
 _PAUSE_S: Final = 0.05
 """An import whose last items are stored has ended if no others come for so long."""
 _LONGEST_S: Final = 0.25
@@ -64,12 +66,13 @@ class Settling:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until ``stop`` is set."""
-        working = asyncio.create_task(self._work(), name="settling: work")
+        working = [asyncio.create_task(self._work(), name="settling: work") for _ in range(AT_ONCE)]
         try:
             await stop.wait()
         finally:
-            working.cancel()
-            await asyncio.wait((working,))
+            for task in working:
+                task.cancel()
+            await asyncio.wait(working)
 
     async def _work(self) -> None:
         while True:
