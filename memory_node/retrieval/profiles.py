@@ -54,7 +54,7 @@ PROFILES: Final = {
             effects={
                 "time": 0.3,
                 "speaker": 0.2,
-                "present": 0.3,
+                "present": 0.2,
                 "recency": 0.02,
                 "trust": 0.2,
                 "confidence": 0.1,

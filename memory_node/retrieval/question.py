@@ -64,6 +64,11 @@ class Question:
             several=_SEVERAL.search(text[:_READ]) is not None,
         )
 
+    def names(self, name: str) -> bool:
+        """Whether ``name`` is in it: "Al" is not in "also"."""
+        name = folded(name)
+        return name in self.folded and re.search(_whole(name), self.folded) is not None
+
 
 def time_asked(question: Question, given: TimeRange | None) -> TimeRange | None:
     """The time that ``question`` names (of several, from the first to the end of the last) within ``given``.
@@ -101,9 +106,13 @@ def impersonal(text: str, names: Iterable[str]) -> str:
     """``text`` with somebody in the place of ``names``: what is asked, whoever it is asked of."""
     somebody = "某人" if han_share(text) >= 0.5 else "someone"
     for name in sorted(names, key=len, reverse=True):
-        whole = re.escape(name) if han_share(name) else rf"(?<!{_LETTER}){re.escape(name)}(?!{_LETTER})"
-        text = re.sub(whole, somebody, text, flags=re.IGNORECASE)
+        text = re.sub(_whole(name), somebody, text, flags=re.IGNORECASE)
     return text
+
+
+def _whole(name: str) -> str:
+    """A pattern for ``name``: not within another word, where there are spaces between words."""
+    return re.escape(name) if han_share(name) else rf"(?<!{_LETTER}){re.escape(name)}(?!{_LETTER})"
 
 
 def is_code(term: str) -> bool:

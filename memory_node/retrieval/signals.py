@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from ...schemas import Memory
-from ..index import Hit, folded, han_share, speaker
+from ..index import Hit, han_share, speaker
 from ..when import periods
 from .profiles import Profile
 from .question import Question
@@ -29,7 +29,7 @@ def signals_of(
     ``telling`` is there for what somebody said. ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
     """
     speakers = [hit.once(speaker) if is_talk(hit) else None for hit in hits]
-    named = {name for name in speakers if name and folded(name) in question.folded}
+    named = {name for name in set(speakers) if name and question.names(name)}
     present = {conversation(hit) for hit, who in zip(hits, speakers, strict=True) if who in named}
     found = []
     for hit, who in zip(hits, speakers, strict=True):

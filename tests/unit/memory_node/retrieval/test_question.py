@@ -78,3 +78,15 @@ def test_what_is_asked_of_somebody_is_asked_of_anybody() -> None:
     assert impersonal("小林去过哪些城市？", ["小林"]) == "某人去过哪些城市？"
     assert impersonal("小林和Jon都去过哪些城市？", ["jon", "小林"]) == "某人和某人都去过哪些城市？"
     assert impersonal("as it stands", []) == "as it stands"
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "named"),
+    [
+        ("What does Al paint?", "Al", True), ("What does AL's cat eat?", "Al", True), ("Did she also?", "Al", False),
+        ("Which salad?", "Al", False), ("王小明画了什么", "王小明", True), ("他画了什么", "王小明", False),
+        ("Al今天画了什么", "Al", True), ("Where is Zoë?", "Zoe", True), ("anything", "a.*", False),
+    ],
+)  # fmt: skip
+def test_a_name_is_a_whole_word_where_there_are_spaces(query: str, name: str, named: bool) -> None:
+    assert Question.of(query, NOON).names(name) is named
