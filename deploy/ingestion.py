@@ -7,6 +7,7 @@ is simply run again. A line is done when its memory can be found, or when the no
 from __future__ import annotations
 
 import asyncio
+import codecs
 import hashlib
 import time
 from collections.abc import Callable, Iterable
@@ -78,6 +79,7 @@ def read_line(number: int, text: bytes, *, agent: str, pool: str | None = None) 
     Raises:
         Invalid, TooLarge: it is no `store` request.
     """
+    text = text.removeprefix(codecs.BOM_UTF8)  # some editors begin a file with one
     request = decode(text, Store, JSON)
     key = request.idempotency_key
     if key is None:

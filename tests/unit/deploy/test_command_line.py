@@ -139,6 +139,11 @@ def test_a_line_with_a_key_keeps_it_and_its_pool_is_its_own_first() -> None:
     assert read_line(7, b'{"content": "a"}', agent="alice").pool == "agent/alice"
 
 
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    line = b'{"content": "x"}\n'
+    assert read_line(1, b"\xef\xbb\xbf" + line, agent="alice") == read_line(1, line, agent="alice")
+
+
 def test_a_line_that_is_no_request_is_refused() -> None:
     with pytest.raises(Invalid, match="unknown field 'contnet'"):
         read_line(1, b'{"contnet": "a"}', agent="alice")
