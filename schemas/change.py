@@ -128,6 +128,11 @@ class Forget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def __post_init__(self) -> None:
         if bool(self.ids) == (self.where is not None):
             raise Invalid("give either ids or where", field="ids")
+        if self.where is not None and self.where.names_nothing:
+            raise Invalid(
+                "where: names nothing, and would forget everything that you may write; give a filter, such as pools",
+                field="where",
+            )
 
 
 class ForgetReply(msgspec.Struct, frozen=True, kw_only=True):

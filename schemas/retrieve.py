@@ -37,6 +37,13 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     clearance: Annotated[Labels, Meta(description="Sensitivity labels that this task is cleared for.")] = ()
     include_archived: bool = False
 
+    @property
+    def names_nothing(self) -> bool:
+        """Whether it lets through everything: what only widens it aside, no filter is given."""
+        widening = {"clearance", "include_archived"}
+        given = (getattr(self, name) for name in self.__struct_fields__ if name not in widening)
+        return all(value in (None, (), TimeRange()) for value in given)
+
 
 class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Find the memories that answer `query`, by meaning and by words, in English and Chinese."""

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ..client import BusClient, Target
 
 _PAGE: Final = 1000
-_WAIT_MS: Final = 25_000
-_GRACE_S: Final = 10.0
+_WAIT_MS: Final = 5_000
+"""Short, since a node that dies in the middle of a wait never answers it."""
+_GRACE_S: Final = 5.0
 _RETRY_S: Final = 1.0
 
 _STYLE: Final = {

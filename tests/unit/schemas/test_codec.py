@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from afterwit.schemas import (
     OPERATIONS,
     Feedback,
+    Forget,
     Invalid,
     LogEntry,
     Notice,
@@ -195,6 +196,13 @@ def test_an_optional_field_may_be_null_and_data_keeps_its_nulls() -> None:
         (Store, {"content": "x", "kind": "memo"}, "kind", "preference"),
         (Update, {"id": new_id(), "expected_version": 1, "status": "purged"}, "status", "active, archived"),
         (Retrieve, {"query": "x", "tier": "long"}, "tier", "episodic, semantic, working"),
+        (Forget, {"where": {}, "reason": "x"}, "where", "give a filter, such as pools"),
+        (
+            Forget,
+            {"where": {"include_archived": True, "time_range": {}}, "reason": "x", "purge": True},
+            "where",
+            "pools",
+        ),
         (
             Feedback,
             {"retrieval_id": "r", "used": [{"id": new_id(), "effect": "good"}]},
