@@ -4,9 +4,9 @@ That belongs to handling the tombstone's entry, as indexing belongs to handling 
 and its notice published, when nothing is left. So a node that dies in between is caught up by whoever gets the entry
 next, there is no leader, and the notice says that the purge is done. It happens beside the indexer, which goes on.
 
-The order matters: the earlier versions in the log say what to look for, so they go after the rest; the index is built
-anew from the log, so it comes after that. The ingest stream comes last: what was acknowledged there goes when what was
-queued with it is stored.
+The order matters: the earlier versions in the log say what to look for, so they go after the rest; the index is copied
+to another place as it is by then, so it comes after that. The ingest stream comes last: what was acknowledged there
+goes when what was queued with it is stored.
 
 An entry that stands in the place of others, made without a turn that was purged (`parting`), is handled here as well.
 """
@@ -176,7 +176,10 @@ class Erasing:
         # An entry that was erased before it was handled is not told of any more by who would have handled it.
         since = self._clock() - KEPT
         await self._announcer.announce([entry for entry in parted if entry.memory.updated_at >= since])
-        await self._index.rebuilt(batches_of(self._log, self._background))
+        if self._index.created:  # it may lack what the log holds
+            await self._index.rebuilt(batches_of(self._log, self._background))
+        else:
+            await self._index.renewed(self._background.pieces)
         self._parted |= {_seq(entry) for entry in parted}
 
     async def _forget(self, tombstones: Sequence[LogEntry]) -> list[LogEntry]:

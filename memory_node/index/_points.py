@@ -132,6 +132,8 @@ def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
     }
     # A list of one is to the engine what that one is alone, which the embedded one's binding reads in half the time.
     payload |= {field: values[0] if len(values) == 1 else list(values) for field, values in many.items() if values}
+    if entry.before is not None:  # a purge finds by it what was made with its memory
+        payload["before"] = entry.before.id
     if memory.fact is not None:
         payload["fact_subject"] = bare(memory.fact.subject)
     return payload

@@ -8,8 +8,9 @@ from typing import Any, Final
 from qdrant_client import models
 
 from ._conditions import AnyOf, Between, Condition, Conditions, HasId, HasVector, NoneOf
-from ._points import DENSE, WORDS, FieldKind, PointData
+from ._points import DENSE, MEMORY, WORDS, FieldKind, PointData
 from ._search import Nearest
+from .analysis import SparseWeights
 
 VECTORS_DISTANCE: Final = models.Distance.DOT
 
@@ -29,6 +30,21 @@ def rest_point(point: PointData) -> models.PointStruct:
     if point.words is not None:
         vectors[WORDS] = models.SparseVector.model_construct(indices=point.words.indices, values=point.words.values)
     return models.PointStruct.model_construct(id=point.id, vector=vectors, payload=point.payload)
+
+
+def point_of(record: models.Record) -> PointData:
+    """A point as the server holds it, with its vectors and all of its payload."""
+    vectors: Any = record.vector or {}
+    payload = record.payload or {}
+    words = vectors.get(WORDS)
+    weights = None if words is None else SparseWeights(words.indices, words.values)
+    return PointData(str(record.id), payload["seq"], vectors.get(DENSE), weights, payload)
+
+
+def stored(records: Sequence[models.Record]) -> list[tuple[Any, int, bytes]]:
+    """Id, sequence and memory of those that have one."""
+    payloads = ((record.id, record.payload or {}) for record in records)
+    return [(id, payload["seq"], payload[MEMORY].encode()) for id, payload in payloads if MEMORY in payload]
 
 
 def upsert(points: Sequence[PointData], *, below: int) -> models.UpsertOperation:

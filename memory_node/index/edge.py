@@ -13,7 +13,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -23,7 +23,7 @@ from uuid import UUID
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from qdrant_edge import CountRequest, EdgeShard, FacetRequest, ScrollRequest, UpdateOperation
+from qdrant_edge import CountRequest, EdgeShard, FacetRequest, Point, ScrollRequest, UpdateOperation
 
 from ...schemas import LogEntry, Memory, Unavailable
 from ._conditions import PURGED, AnyOf, Conditions, HasVector, conditions
@@ -33,7 +33,7 @@ from ._points import DENSE, MEMORY, SCHEMA, latest, points, seq_of
 from ._shards import Shards
 from .calibration import Calibration, file_stem
 from .filters import IndexFilter
-from .index import Checksum, Facet, Hit, IndexQuery, checksum_of
+from .index import Checksum, Facet, Hit, IndexQuery, Pace, checksum_of
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -179,26 +179,46 @@ class EdgeIndex:
 
     async def rebuilt(self, source: AsyncIterator[Sequence[LogEntry]]) -> int:
         """See `Index.rebuilt`. Indexes of other models and layouts in the directory, which are out of date, go too."""
-        async with self._rebuilding:
-            await self._write(self._shards.begin)
-            count = 0
-            try:
-                async for entries in source:
-                    await self._write(self._put_next, entries)
-                    count += len(entries)
-                await self._write(self._swap)
-            except BaseException:
-                if not self._closed:
-                    await self._write(self._shards.abandon)
-                raise
-            await asyncio.to_thread(self._remove_others)
-            return count
+        count = 0
+        async with self._replacing():
+            async for entries in source:
+                await self._write(self._put_next, entries)
+                count += len(entries)
+        return count
+
+    async def renewed(self, pace: Pace) -> int:
+        """See `Index.renewed`."""
+        count = 0
+        async with self._replacing():
+            after: Any = None
+            while True:
+                ids, after = await self._read(_page_of_ids, after)
+                async for piece in pace(ids):
+                    for start in range(0, len(piece), _AT_ONCE):
+                        await self._write(self._copy_next, piece[start : start + _AT_ONCE])
+                count += len(ids)
+                if after is None:
+                    return count
 
     async def close(self) -> None:
         """See `Index.close`."""
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._close)
+
+    @asynccontextmanager
+    async def _replacing(self) -> AsyncIterator[None]:
+        """Within, the next shard gets what is written, and may be filled; then it takes the place of this one."""
+        async with self._rebuilding:
+            await self._write(self._shards.begin)
+            try:
+                yield
+                await self._write(self._swap)
+            except BaseException:
+                if not self._closed:
+                    await self._write(self._shards.abandon)
+                raise
+            await asyncio.to_thread(self._remove_others)
 
     def _at_once(self, call: Callable[Concatenate[EdgeShard, P], T], *args: P.args, **_: P.kwargs) -> T:
         with self._noted():
@@ -263,6 +283,13 @@ class EdgeIndex:
     def _put_next(self, entries: Sequence[LogEntry]) -> None:
         self._put_into(self._shards.next, entries)
 
+    def _copy_next(self, ids: Sequence[str]) -> None:
+        serving, following = self._shards.written
+        # One writes at a time, so nothing is older than what it would replace: what was put meanwhile went to both.
+        records: list[Any] = serving.retrieve(list(ids), True, True)
+        copies = [Point(record.id, record.vector or {}, record.payload) for record in records]
+        following.update(UpdateOperation.upsert_points(copies))
+
     def _put_into(self, shard: EdgeShard, entries: Sequence[LogEntry]) -> None:
         if not entries:
             return
@@ -278,6 +305,11 @@ class EdgeIndex:
 def _seqs(shard: EdgeShard, ids: Sequence[str]) -> dict[str, int]:
     records = shard.retrieve(list(ids), ["seq"], False)
     return {str(record.id): (record.payload or {})["seq"] for record in records}
+
+
+def _page_of_ids(shard: EdgeShard, after: Any) -> tuple[list[str], Any]:
+    records, following = shard.scroll(ScrollRequest(offset=after, limit=_PAGE, with_payload=False, with_vector=False))
+    return [str(record.id) for record in records], following
 
 
 def _purged(shard: EdgeShard, ids: Sequence[str]) -> set[str]:

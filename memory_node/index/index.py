@@ -19,6 +19,8 @@ T = TypeVar("T")
 WordArrays: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.float32]]
 Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
 
+Pace: TypeAlias = Callable[[Sequence[str]], AsyncIterator[Sequence[str]]]
+
 _MEMORY: Final = msgspec.json.Decoder(Memory)
 _BEFORE: Final = b',"before":"'
 _ID_LENGTH: Final = 36
@@ -204,6 +206,15 @@ class Index(Protocol):
 
         One rebuild at a time; others wait for their turn. If it fails or is cancelled, the old index goes on serving
         and nothing of the new one is left.
+        """
+        ...
+
+    async def renewed(self, pace: Pace) -> int:
+        """Copy what is findable into a new index, which then takes the place of this one; answers how many that were.
+
+        As `rebuilt`, with the same promises, but without the log: nothing is decoded or analysed again. For an index
+        that holds the whole log (not ``created``) and is to let go of what was overwritten in it. ``pace`` hands on the
+        ids that it is given in pieces, each when its turn has come.
         """
         ...
 

@@ -10,7 +10,6 @@ node sees what another has acknowledged. Counting alone has no such choice and m
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
@@ -20,48 +19,32 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+from qdrant_client.http.exceptions import UnexpectedResponse
 
-from ...schemas import Internal, Invalid, LogEntry, Memory, Unavailable
+from ...schemas import LogEntry, Memory, Unavailable
+from ._client import OLDEST_SERVER, WRITE_WITHIN_S, check_version, client_for, translated
 from ._collections import Collections, Targets
 from ._conditions import PURGED, Conditions, HasVector, conditions
 from ._kept import Kept
 from ._points import DENSE, MEMORY, PointData, latest, points
-from ._rest import rest_filter, rest_query, upsert
+from ._rest import point_of, rest_filter, rest_query, stored, upsert
 from ._search import First, Missing, Nearest, Newest, Read, Size, Step, alone, searching
 from .calibration import Calibration
 from .filters import IndexFilter
-from .index import Checksum, Facet, Hit, IndexQuery, checksum_of
+from .index import Checksum, Facet, Hit, IndexQuery, Pace, checksum_of
 
-OLDEST_SERVER: Final = (1, 19)
-"""Older servers ignore the corpus of word statistics, so that scores would tell of pools that one may not read."""
+__all__ = ["OLDEST_SERVER", "PREFIX", "QdrantIndex", "client_for"]
 
 PREFIX: Final = "afterwit"
 
 _READ_WITHIN_S: Final = 10.0
-_WRITE_WITHIN_S: Final = 30.0
 _ROUNDS: Final = 5
 """Of writing and reading back. The second is enough but for writers of the same memory on other nodes."""
 _AT_ONCE: Final = 64
 _BYTES_AT_ONCE: Final = 8 << 20  # the server takes 32 MiB of JSON; a vector is about 10 bytes a dimension
 _SHORT: Final = 4
 _PAGE: Final = 1000
-_FAULTS_OF_OURS: Final = frozenset({400, 422})
 _MEMORY: Final = msgspec.json.Decoder(Memory)
-
-
-def client_for(url: str, api_key: str | None = None) -> AsyncQdrantClient:
-    """A client of the server at ``url``; it connects when first asked something.
-
-    Raises:
-        Invalid: that is no URL.
-    """
-    try:
-        return AsyncQdrantClient(
-            url=url, api_key=api_key, timeout=math.ceil(_WRITE_WITHIN_S), check_compatibility=False
-        )
-    except ValueError as e:
-        raise Invalid(f"AFTERWIT_QDRANT_URL: {url!r} is no URL of a Qdrant server: {e}", field="qdrant_url") from e
 
 
 class QdrantIndex:
@@ -106,9 +89,9 @@ class QdrantIndex:
         """
         collections = Collections(client, calibration, prefix=prefix, replicas=replicas)
         try:
-            with _translated():
-                async with asyncio.timeout(_WRITE_WITHIN_S):
-                    _check_version((await client.info()).version)
+            with translated():
+                async with asyncio.timeout(WRITE_WITHIN_S):
+                    check_version((await client.info()).version)
                     targets = await collections.open()
         except BaseException:
             await client.close()
@@ -144,7 +127,7 @@ class QdrantIndex:
             return
         prepared = await self._prepared(entries)
         with self._noted():
-            async with asyncio.timeout(_WRITE_WITHIN_S):
+            async with asyncio.timeout(WRITE_WITHIN_S):
                 await self._put_everywhere(prepared)
 
     async def search(self, query: IndexQuery) -> list[Hit]:
@@ -263,31 +246,85 @@ class QdrantIndex:
 
     async def rebuilt(self, source: AsyncIterator[Sequence[LogEntry]]) -> int:
         """See `Index.rebuilt`. Nodes that rebuild at the same time each build one; the last to be ready stays."""
+        count = 0
+        async with self._rebuilding, self._new() as name:
+            async for entries in source:
+                await self._fill(name, await self._prepared(entries))
+                count += len(entries)
+            await self._swap(name)
+        return count
+
+    async def renewed(self, pace: Pace) -> int:
+        """See `Index.renewed`. If another node replaces the one that is copied, this begins anew with that one.
+
+        What was copied from the one before may hold what that other node wanted to be rid of.
+        """
         async with self._rebuilding:
-            with self._noted():
-                name = await self._collections.begin()
-            count = 0
-            try:
-                async for entries in source:
-                    prepared = await self._prepared(entries)
-                    with self._noted():
-                        async with asyncio.timeout(_WRITE_WITHIN_S):
-                            await self._put_into(name, prepared)
-                    count += len(entries)
-                with self._noted():
-                    await self._collections.swap(name)
-                    self._targets = await self._current()
-            except BaseException:
-                with self._noted():
-                    await asyncio.shield(self._collections.abandon(name))
-                raise
-            return count
+            while True:
+                async with self._new() as name:
+                    copied = (await self._current()).serving
+                    count = await self._copy(name, pace)
+                    if (await self._current()).serving == copied:
+                        await self._swap(name)
+                        return count
+                    await self._collections.abandon(name)
 
     async def close(self) -> None:
         """See `Index.close`."""
         if not self._closed:
             self._closed = True
             await self._client.close()
+
+    @asynccontextmanager
+    async def _new(self) -> AsyncIterator[str]:
+        """A new collection, which gets what is written; forgotten if the block fails."""
+        with self._noted():
+            name = await self._collections.begin()
+        try:
+            yield name
+        except BaseException:
+            with self._noted():
+                await asyncio.shield(self._collections.abandon(name))
+            raise
+
+    async def _fill(self, name: str, prepared: Sequence[PointData]) -> None:
+        with self._noted():
+            async with asyncio.timeout(WRITE_WITHIN_S):
+                await self._put_into(name, prepared)
+
+    async def _swap(self, name: str) -> None:
+        with self._noted():
+            await self._collections.swap(name)
+            self._targets = await self._current()
+
+    async def _copy(self, name: str, pace: Pace) -> int:
+        count, offset = 0, None
+        while True:
+            async with self._reading():
+                records, offset = await self._client.scroll(
+                    self._collections.alias,
+                    limit=_PAGE,
+                    offset=offset,
+                    with_payload=False,
+                    consistency=self._consistency,
+                )
+            async for ids in pace([str(record.id) for record in records]):
+                for start in range(0, len(ids), _AT_ONCE):
+                    await self._fill(name, await self._points(ids[start : start + _AT_ONCE]))
+            count += len(records)
+            if offset is None:
+                return count
+
+    async def _points(self, ids: Sequence[str]) -> list[PointData]:
+        async with self._reading():
+            records = await self._client.retrieve(
+                self._collections.alias,
+                list(ids),
+                with_payload=True,
+                with_vectors=True,
+                consistency=self._consistency,
+            )
+        return list(map(point_of, records))
 
     async def _prepared(self, entries: Sequence[LogEntry]) -> list[PointData]:
         versions = list(latest(entries).values())
@@ -356,9 +393,9 @@ class QdrantIndex:
                 records: Sequence[Any] = await self._client.retrieve(
                     self._collections.alias, ids, with_payload=["seq", MEMORY], consistency=self._consistency
                 )
-                return {id: self._kept.same(str(id), seq, raw) for id, seq, raw in _stored(records)}
+                return {id: self._kept.same(str(id), seq, raw) for id, seq, raw in stored(records)}
             case Newest(among, limit):
-                newest = _stored(await self._newest(among, limit))
+                newest = stored(await self._newest(among, limit))
                 return {id: self._kept.same(str(id), seq, raw) for id, seq, raw in newest}
 
     async def _query(self, *queries: Nearest | None) -> list[dict[Any, float]]:
@@ -413,39 +450,12 @@ class QdrantIndex:
         if self._closed:
             raise Unavailable("the index is closed")
         try:
-            with _translated():
+            with translated():
                 yield
         except Unavailable:
             self._state = "away"
             raise
         self._state = "ok"
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """The client's errors as ours."""
-    try:
-        yield
-    except TimeoutError as e:
-        raise Unavailable("Qdrant does not answer in time; try again") from e
-    except UnexpectedResponse as e:
-        if e.status_code in _FAULTS_OF_OURS:
-            raise Internal(f"Qdrant does not accept what was sent ({e.status_code} {e.reason_phrase})") from e
-        raise Unavailable(f"Qdrant does not serve at present ({e.status_code} {e.reason_phrase}); try again") from e
-    except ApiException as e:
-        raise Unavailable("Qdrant cannot be reached at present; try again") from e
-
-
-def _check_version(version: str) -> None:
-    major, minor, *_ = (*version.split("."), "0")
-    if major.isdigit() and minor.isdigit() and (int(major), int(minor)) < OLDEST_SERVER:
-        oldest = ".".join(map(str, OLDEST_SERVER))
-        raise Unavailable(f"the Qdrant server is {version}; {oldest} or later is needed")
-
-
-def _stored(records: Sequence[models.Record]) -> list[tuple[Any, int, bytes]]:
-    payloads = ((record.id, record.payload or {}) for record in records)
-    return [(id, payload["seq"], payload[MEMORY].encode()) for id, payload in payloads if MEMORY in payload]
 
 
 def _batched(prepared: Sequence[PointData]) -> Iterator[list[PointData]]:

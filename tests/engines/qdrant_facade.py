@@ -251,7 +251,14 @@ def _facet(shard: edge.EdgeShard, key: str, limit: int, exact: bool, filter: Any
 
 
 def _records(records: list[Any]) -> list[dict[str, Any]]:
-    return [{"id": record.id, "payload": record.payload, "vector": record.vector or None} for record in records]
+    return [{"id": record.id, "payload": record.payload, "vector": _plain(record.vector)} for record in records]
+
+
+def _plain(vectors: Any) -> Any:
+    def plain(vector: Any) -> Any:
+        return {"indices": vector.indices, "values": vector.values} if hasattr(vector, "indices") else vector
+
+    return {name: plain(vector) for name, vector in vectors.items()} if vectors else None
 
 
 def _vector(vector: Any) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from afterwit.memory_node.giving_way import Background, Way
 from afterwit.memory_node.index import Calibration, EdgeIndex
 from afterwit.schemas import LogEntry, Unavailable
 
@@ -51,6 +52,21 @@ async def test_the_engine_keeps_what_is_overwritten_and_a_rebuild_does_not(
         assert await index.seqs([secret.id]) == {secret.id: 9}
     async with await EdgeIndex.open(directory, calibration) as index:
         assert await index.count(EVERYTHING) == 1
+    assert not holding(directory, SECRET)
+
+
+async def test_a_renewed_index_is_the_same_and_keeps_nothing_else(
+    tmp_path: Path, calibration: Calibration, entry: EntryMaker
+) -> None:
+    directory = tmp_path / "index"
+    async with await EdgeIndex.open(directory, calibration) as index:
+        secret = entry(SECRET, entities=(SECRET,), tags=(SECRET,)).memory
+        await index.rebuilt(log_of([of(secret), entry("the fox sleeps")]))
+        await index.put([of(msgspec.structs.replace(secret, content="", entities=(), tags=(), status="purged", seq=9))])
+        assert holding(directory, SECRET)
+        assert await index.renewed(Background(Way()).pieces) == 2
+        assert not holding(directory, SECRET)
+        assert await index.purged([secret.id]) == {secret.id}
     assert not holding(directory, SECRET)
 
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from afterwit.memory_node.index import Calibration, _collections, qdrant
+from afterwit.memory_node.index import Calibration, _client, _collections
 from afterwit.memory_node.index.qdrant import QdrantIndex, client_for
 from afterwit.memory_node.index_of import index_of
 from afterwit.memory_node.settings import NodeSettings
@@ -204,10 +204,10 @@ async def test_nobody_there(calibration: Calibration) -> None:
 )
 def test_old_servers_are_refused(version: str, good: bool) -> None:
     if good:
-        qdrant._check_version(version)
+        _client.check_version(version)
     else:
         with pytest.raises(Unavailable, match=r"1\.19 or later"):
-            qdrant._check_version(version)
+            _client.check_version(version)
 
 
 async def test_the_settings_choose_the_index(

@@ -53,6 +53,59 @@ async def test_what_is_put_meanwhile_is_found_before_and_after(index: Index, ent
     assert await index.count(EVERYTHING) == 11
 
 
+async def in_pieces(ids: Sequence[str]) -> AsyncIterator[Sequence[str]]:
+    for start in range(0, len(ids), 100):
+        yield ids[start : start + 100]
+
+
+async def test_a_renewed_index_answers_as_before(index: Index, entry: EntryMaker) -> None:
+    entries = [entry(f"note {n} 笔记", tags=("t",), embedded=n % 3 > 0) for n in range(1200)]
+    await index.rebuilt(log_of(entries))
+    questions = [asked("note 7", limit=1), asked("笔记 1199", by_words_alone=True, limit=1, tags=("t",))]
+    ids = [each.memory.id for each in entries]
+
+    async def answers() -> list[object]:
+        found = [await index.search(question) for question in questions]
+        vectors = {id: vector.tolist() for id, vector in (await index.vectors(ids)).items()}
+        hits = [(hit.cosine, hit.keyword, hit.memory) for (hit,) in found]
+        return [hits, vectors, await index.seqs(ids), await index.checksum(), sorted(await index.without_vector(1000))]
+
+    before = await answers()
+    assert await index.renewed(in_pieces) == 1200
+    assert await answers() == before
+
+
+async def test_what_is_put_while_it_is_renewed_is_there_afterwards(index: Index, entry: EntryMaker) -> None:
+    old = [entry(f"note {n}") for n in range(300)]
+    await index.rebuilt(log_of(old))
+    newer = [msgspec.structs.replace(each.memory, content="the owl hunts", version=2, seq=9999) for each in old[::50]]
+    meanwhile = [entry("the owl sleeps"), *map(of, newer)]
+
+    async def pace(ids: Sequence[str]) -> AsyncIterator[Sequence[str]]:
+        async for piece in in_pieces(ids):
+            yield piece
+            for each in meanwhile:
+                await index.put([each])
+
+    await index.renewed(pace)
+    assert await index.count(EVERYTHING) == 301
+    seqs = {each.memory.id: each.memory.seq for each in meanwhile}
+    assert await index.seqs(list(seqs)) == seqs
+
+
+async def test_a_renewal_that_fails_changes_nothing(index: Index, entry: EntryMaker) -> None:
+    async def pace(ids: Sequence[str]) -> AsyncIterator[Sequence[str]]:
+        yield ids[:1]
+        raise Unavailable("it was broken off")
+
+    await index.rebuilt(log_of([entry("the fox sleeps"), entry("the owl hunts")]))
+    with pytest.raises(Unavailable, match="broken off"):
+        await index.renewed(pace)
+    assert await index.count(EVERYTHING) == 2
+    await index.put([entry("the wolf runs")])
+    assert await index.count(EVERYTHING) == 3
+
+
 async def test_reads_go_on_across_the_swap(index: Index, entry: EntryMaker) -> None:
     entries = [entry(f"the fox {n}") for n in range(300)]
     await index.put(entries)
