@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,9 +20,11 @@ from nats.aio.subscription import Subscription
 from ..schemas import AfterwitError, ErrorReply, Internal, NotFound, TimedOut, Unavailable
 from ..schemas.codec import JSON, decode, encode
 from . import names
-from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _QUEUE: Final = "admin"
+_BEAT_S: Final = 2.0
+"""How often whoever is about a task says so: a rebuilding may take an hour, and nobody waits so long for the dead."""
+_SILENT_S: Final = 15.0
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -36,10 +40,14 @@ class Task:
 
 
 class AdminServer:
-    """Answers while its context lasts; what is under way at its end is broken off. Payloads are JSON."""
+    """Answers while its context lasts; what is under way at its end is broken off. Payloads are JSON.
 
-    def __init__(self, nc: Client, tasks: Mapping[str, Task]) -> None:
+    Until it has an answer it gives a sign of life every ``beat_s``.
+    """
+
+    def __init__(self, nc: Client, tasks: Mapping[str, Task], *, beat_s: float = _BEAT_S) -> None:
         self._nc = nc
+        self._beat_s = beat_s
         self._known = tasks
         self._under_way = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
@@ -68,6 +76,7 @@ class AdminServer:
 
     async def _serve(self, msg: Msg) -> None:
         headers: dict[str, str] = {}
+        beating = asyncio.create_task(self._beat(msg.reply), name=f"admin {msg.subject}: signs of life")
         try:
             task = self._known.get(msg.subject.rpartition(".")[2])
             if task is None:
@@ -79,24 +88,59 @@ class AdminServer:
             log.exception("%s failed", msg.subject)
             failure = Internal("the node failed; its log has the details")
             headers, reply = {names.ERROR_CODE: failure.code}, ErrorReply(error=failure.body)
+        finally:
+            beating.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await beating
+        await self._send(msg.reply, encode(reply, JSON), headers)
+
+    async def _beat(self, inbox: str) -> None:
+        while True:
+            await asyncio.sleep(self._beat_s)
+            await self._send(inbox, b"", {names.AT_WORK: "yes"})
+
+    async def _send(self, inbox: str, data: bytes, headers: dict[str, str]) -> None:
         try:
-            await self._nc.publish(msg.reply, encode(reply, JSON), headers=headers)
+            await self._nc.publish(inbox, data, headers=headers)
         except nats.errors.Error as error:
-            log.warning("the answer to %s cannot be sent: %s", msg.subject, error)
+            log.warning("an operator cannot be answered: %s", error)
 
 
-async def ask(nc: Client, what: str, request: msgspec.Struct, reply: type[R], *, timeout_s: float) -> R:
+async def ask(
+    nc: Client, what: str, request: msgspec.Struct, reply: type[R], *, timeout_s: float, silent_s: float = _SILENT_S
+) -> R:
     """Ask a node for ``what``.
 
     Raises:
-        AfterwitError: what the node answered; or `Unavailable` if none is there, `TimedOut` if it did not answer.
+        AfterwitError: what the node answered; or `Unavailable` if none is there, `TimedOut` if it did not answer within
+            ``timeout_s``, or gave no sign of life for ``silent_s``.
     """
+    inbox = nc.new_inbox()
+    heard = await nc.subscribe(inbox)
     try:
-        answer = await mailbox_of(nc).ask(Question(names.admin(what), encode(request, JSON)), timeout_s=timeout_s)
-    except NobodyThere as e:
-        raise Unavailable("no memory node is running; see `afterwit doctor`") from e
-    except NoAnswer as e:
-        raise TimedOut(f"no answer within {timeout_s:g} s; it may go on, see the node's log") from e
-    if (answer.headers or {}).get(names.ERROR_CODE) is not None:
-        raise AfterwitError.from_body(decode(answer.data, ErrorReply, JSON).error)
-    return decode(answer.data, reply, JSON)
+        await nc.publish(names.admin(what), encode(request, JSON), reply=inbox)
+        return decode(await _answer(heard, timeout_s, silent_s), reply, JSON)
+    finally:
+        if not nc.is_closed:
+            await heard.unsubscribe()
+
+
+async def _answer(heard: Subscription, timeout_s: float, silent_s: float) -> bytes:
+    deadline = time.monotonic() + timeout_s
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            msg = await heard.next_msg(min(silent_s, left))
+        except nats.errors.TimeoutError as e:
+            if silent_s < left:
+                raise TimedOut(
+                    f"the node that was asked gave no sign of life for {silent_s:g} s; see `afterwit doctor`, ask again"
+                ) from e
+            break
+        headers = msg.headers or {}
+        if headers.get("Status") == "503":
+            raise Unavailable("no memory node is running; see `afterwit doctor`")
+        if names.ERROR_CODE in headers:
+            raise AfterwitError.from_body(decode(msg.data, ErrorReply, JSON).error)
+        if names.AT_WORK not in headers:
+            return msg.data
+    raise TimedOut(f"no answer within {timeout_s:g} s; it may go on, see the node's log")

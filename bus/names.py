@@ -78,6 +78,8 @@ WAITED_FOR: Final = "Afterwit-Waited-For"
 """On a log entry: somebody waits until it can be found."""
 RETRIED: Final = "Afterwit-Retried"
 """Which dead letter a message was before it was sent again."""
+AT_WORK: Final = "Afterwit-At-Work"
+"""On a sign of life in place of an answer: whoever was asked is about it."""
 SUBJECT: Final = "Afterwit-Subject"
 """Where a dead letter was addressed to."""
 
