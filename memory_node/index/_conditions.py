@@ -92,7 +92,7 @@ def corpus(filter: IndexFilter) -> Conditions | None:
 def conditions(filter: IndexFilter) -> Conditions:
     """``filter`` for an engine."""
     must: list[Condition] = []
-    must_not: list[Condition] = [PURGED]
+    must_not: list[Condition] = [_any("status", sorted({"purged", *filter.statuses_hidden}))]
     if filter.pools is not None:
         must.append(_any("pool", filter.pools))
     if filter.ids is not None:
@@ -109,8 +109,6 @@ def conditions(filter: IndexFilter) -> Conditions:
         must.append(Between("confidence", gte=filter.min_confidence))
     if (time := filter.time_range) is not None and (time.start or time.end):
         must.append(Between("occurred_at", gte=_seconds(time.start), lt=_seconds(time.end)))
-    if filter.statuses_hidden:
-        must_not.append(_any("status", sorted(filter.statuses_hidden)))
     if filter.clearance is not None:
         must_not.append(NoneOf("labels", tuple(filter.clearance)))
     if (at := _seconds(filter.valid_at)) is not None:

@@ -72,18 +72,16 @@ def _named(hits: Sequence[Hit], question: Question) -> dict[str, set[str]]:
     possible = {entity for hit in hits for entity in hit.once(_entities)}
     possible |= {name for name in possible_names(question.text[1:]) if name.isascii()}  # the first word is no name
     times = [folded(period.text) for period in question.periods]
+    asked = {"": question.folded}
     possible = {
         name
         for name in possible
-        if name in question.folded
-        and _within(name, question.folded)
-        and not any(c.isdigit() for c in name)
-        and not any(name in time for time in times)
+        if _having(name, asked) and not any(c.isdigit() for c in name) and not any(name in time for time in times)
     }
     if not possible:
         return {}
     texts = {hit.id: hit.once(Likeness.text) for hit in hits}
-    having = {name: {id for id, text in texts.items() if name in text and _within(name, text)} for name in possible}
+    having = {name: _having(name, texts) for name in possible}
     known = {name for name, ids in having.items() if ids}
     return {name: having[name] for name in known if not any(name != other and name in other for other in known)}
 
@@ -97,11 +95,13 @@ def _apart(named: Mapping[str, set[str]], hits: Sequence[Hit], question: Questio
     return not set.intersection(*around)
 
 
-def _within(name: str, text: str) -> bool:
-    """Whether ``text`` has ``name`` whole; both folded."""
-    if name not in text:
-        return False
-    return bool(han_share(name)) or re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text) is not None
+def _having(name: str, texts: Mapping[str, str]) -> set[str]:
+    """The ids of the texts that have ``name`` whole; all folded."""
+    having = {id for id, text in texts.items() if name in text}
+    if not having or han_share(name):
+        return having
+    whole = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])")
+    return {id for id in having if whole.search(texts[id])}
 
 
 def _entities(memory: Memory) -> tuple[str, ...]:
