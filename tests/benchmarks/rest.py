@@ -43,11 +43,11 @@ async def at_rest(directory: Path, seconds: float) -> list[AtRest]:
         await _use(system)
         await asyncio.sleep(2)
         processes = [("up", system.pid), *((each.part, each.pid) for each in system.processes)]
-        before = {pid: _cpu_s(pid) for _, pid in processes}
+        before = {pid: cpu_s(pid) for _, pid in processes}
         begun = time.perf_counter()
         await asyncio.sleep(seconds)
         took = time.perf_counter() - begun
-        return [AtRest(part, (_cpu_s(pid) - before[pid]) / took, *memory_mb(pid)) for part, pid in processes]
+        return [AtRest(part, (cpu_s(pid) - before[pid]) / took, *memory_mb(pid)) for part, pid in processes]
 
 
 async def _use(system: Ready) -> None:
@@ -64,7 +64,8 @@ async def _use(system: Ready) -> None:
         await nc.close()
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
+    """Seconds of the processor that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * _TICK_S  # utime and stime
 

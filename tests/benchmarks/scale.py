@@ -2,8 +2,10 @@
 
 Sixteen callers ask at once, of 10,000 and of 100,000 memories in 200 pools, in one pool, in five and in all. Beside
 each figure stands that of the raw engine: one hybrid query, with the same filter, over the same points, asked by as
-many callers in the same run, that brings as many memories as the node looks at. The embedder is a stub (see `stub`), so
-that what is left is ours. Last, what the index finds under filters is compared with an exact search in plain numpy.
+many callers in the same run, that brings as many memories as the node looks at. Processor time stands there too: of
+the node's whole process and of the one that the engine is in, which others on the machine disturb less. The embedder
+is a stub (see `stub`), so that what is left is ours. Last, what the index finds under filters is compared with an exact
+search in plain numpy.
 
 The exit status is 1 if retrieval takes more than twice what the engine does (p50), or loses recall.
 """
@@ -22,13 +24,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from statistics import mean
+from typing import Any, Final, TypeVar
 
 import msgspec
 import nats
 import numpy as np
 from numpy.typing import NDArray
-from qdrant_edge import EdgeShard, ScrollRequest
+from qdrant_edge import EdgeShard, QueryRequest, ScrollRequest
 from rich.console import Console
 from rich.table import Table
 
@@ -47,8 +50,11 @@ from . import up
 from .corpus import AGENT
 from .engine_floor import hybrid
 from .measuring import Timing
+from .rest import cpu_s
 from .scale_corpus import NARROWINGS, POOLS, SCOPES, ScaleCorpus
 from .stub import StubEmbedder
+
+T = TypeVar("T")
 
 CALLERS: Final = 16
 MAX_RATIO: Final = 2.0
@@ -69,11 +75,16 @@ _NOTHING_BESIDE: Final = {f"AFTERWIT_REFLECT_ON_{why}": "false" for why in ("SES
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """Of one number of memories: seconds of each call by scope, and recall by scope and filter."""
+    """Of one number of memories: seconds of each call by scope, and recall by scope and filter.
+
+    ``node_cpu`` and ``engine_cpu`` are the mean of each block of calls, of the whole process.
+    """
 
     node: dict[str, list[float]]
     over_nats: dict[str, list[float]]
     engine: dict[str, list[float]]
+    node_cpu: dict[str, list[float]]
+    engine_cpu: dict[str, list[float]]
     recall: dict[tuple[str, str], float]
 
 
@@ -99,10 +110,11 @@ async def grown(directory: Path, count: int, rounds: int) -> Grown:
     calibration = await asyncio.to_thread(Calibration.load_or_measure, _STUB, directory)
     recall = await _recall(copy, calibration, count)
     shard = EdgeShard.load(str(_shard_in(copy)))
-    figures = Grown({}, {}, {}, recall)
+    figures = Grown({}, {}, {}, {}, {}, recall)
     queries = ScaleCorpus(seed=count)
     async with AsyncExitStack() as stack:
         system = await stack.enter_async_context(_started(directory))
+        (pid,) = (process.pid for process in system.processes if process.part == "node")
         nc = await nats.connect(system.nats, token=system.agents[AGENT], inbox_prefix=names.inbox(AGENT).encode())
         stack.push_async_callback(nc.close)
         threads = stack.enter_context(ThreadPoolExecutor(_READERS))
@@ -110,11 +122,23 @@ async def grown(directory: Path, count: int, rounds: int) -> Grown:
         for scope, pools in SCOPES.items():
             for block in range(_BLOCKS + 1):  # the first one is to warm up
                 asked = [queries.query(count) for _ in range(rounds)]
+                used = cpu_s(pid)
                 await _at_once(asked, lambda query, s=scope, p=pools: node.ask(query, s, p))  # type: ignore[misc]
+                figures.node_cpu.setdefault(scope, []).append((cpu_s(pid) - used) / rounds)
                 await node.look_up()
-                await _at_once(asked, lambda query, s=scope, p=pools: engine.ask(query, s, p))  # type: ignore[misc]
+                requests = [hybrid(each, _STUB.embed([each], "query")[0], pools, limit=_CANDIDATES) for each in asked]
+                used = time.process_time()  # the engine works in threads of its own
+                await _at_once(requests, lambda request, s=scope: engine.ask(request, s))  # type: ignore[misc]
+                figures.engine_cpu.setdefault(scope, []).append((time.process_time() - used) / rounds)
                 if not block:
-                    figures.over_nats.pop(scope), figures.node.pop(scope), figures.engine.pop(scope)
+                    for taken in (
+                        figures.over_nats,
+                        figures.node,
+                        figures.engine,
+                        figures.node_cpu,
+                        figures.engine_cpu,
+                    ):
+                        taken.pop(scope)
     shard.close()
     return figures
 
@@ -151,15 +175,14 @@ class _Engine:
         self._threads = threads
         self._figures = figures
 
-    async def ask(self, query: str, scope: str, pools: Sequence[str]) -> None:
-        request = hybrid(query, _STUB.embed([query], "query")[0], pools, limit=_CANDIDATES)
+    async def ask(self, request: QueryRequest, scope: str) -> None:
         begun = time.perf_counter()
         found = await asyncio.get_running_loop().run_in_executor(self._threads, self._shard.query, request)
         self._figures.engine.setdefault(scope, []).append(time.perf_counter() - begun)
         assert len(found) == _CANDIDATES
 
 
-async def _at_once(queries: Sequence[str], ask: Callable[[str], Awaitable[None]]) -> None:
+async def _at_once(queries: Sequence[T], ask: Callable[[T], Awaitable[None]]) -> None:
     """All of ``queries``, from `CALLERS` who each ask again when they are answered."""
     left = iter(queries)
 
@@ -277,6 +300,10 @@ def show(console: Console, count: int, figures: Grown) -> bool:
             met = met and (name != "node" or ratio <= MAX_RATIO)
             cells = (timing.p50, timing.p99, floor.p50, floor.p99, ratio, timing.p99 / floor.p99)
             table.add_row(f"{scope}, {name}", *(f"{cell:.2f}" for cell in cells))
+        node, engine = 1000 * mean(figures.node_cpu[scope]), 1000 * mean(figures.engine_cpu[scope])
+        table.add_row(
+            f"{scope}, processor, mean", f"{node:.2f}", "", f"{engine:.2f}", "", f"{node / engine:.2f}", style="dim"
+        )
     console.print(table)
     recall = Table("recall of the best 50", *NARROWINGS)
     for scope in SCOPES:
