@@ -22,7 +22,7 @@ from ..schemas.words import MAX_LINKS, Change, Kind, Rel, Status
 from .index import Calibration, Index, IndexFilter, IndexQuery, raw_vector
 from .inference import Priority
 from .reflection.confidence import confidence
-from .reflection.conflicts import TOPIC, Verdict, judge
+from .reflection.conflicts import TOPIC, Judgement, Pair, Verdict, judge_each
 from .reflection.episodes import AUTHOR
 from .reflection.relations import relation
 from .reflection.thinking import InPlace, Thinking
@@ -48,13 +48,24 @@ class _Found:
     newer: Memory | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two memories to be judged, ``b`` the newer one; ``other`` is which of them is not the one that is looked at."""
+
+    other: Memory
+    a: Memory
+    b: Memory
+    similarity: float
+
+
 class Contradicting:
     """Looks for conflicts of one memory within its pool, and does what follows from them.
 
     ``thinking`` is where they are judged: in place for those who wait, apart for those who do not, who also go last.
+    What follows is waited for until it can be found, unless told not to ``wait``: then it is in the log.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is another part of what follows from a conflict
         self,
         *,
         log: Log,
@@ -63,6 +74,7 @@ class Contradicting:
         write_path: WritePath,
         clock: Callable[[], datetime],
         thinking: Thinking | None = None,
+        wait: bool = True,
     ) -> None:
         self._log = log
         self._index = index
@@ -70,6 +82,7 @@ class Contradicting:
         self._write_path = write_path
         self._clock = clock
         self._thinking = thinking or InPlace()
+        self._wait = wait
         self._priority = Priority.BULK if thinking else Priority.STORE
 
     async def settle(self, memory: Memory) -> tuple[Memory, tuple[Conflict, ...]]:
@@ -105,31 +118,28 @@ class Contradicting:
         ids |= dict.fromkeys(hit.id for hit in hits)
         ids.pop(memory.id, None)
         records = await self._log.latest_many(list(ids), dict.fromkeys(ids, memory.pool))
-        found = []
-        for record in records.values():
-            other = record.entry.memory
-            if other.status in _PAST or not is_knowledge(other) or _are_linked(memory, other):
-                continue
-            judged = await self._judged(own, record)
-            if judged.verdict != "compatible":
-                found.append(judged)
-        return found
+        pairs = [pair for record in records.values() if (pair := self._pair(own, record)) is not None]
+        if not pairs:
+            return []
+        asked = [Pair(p.a.content, p.b.content, p.similarity, p.a.fact, p.b.fact) for p in pairs]
+        judgements = await self._thinking.run(judge_each, asked)
+        return [
+            _found(pair, judgement)
+            for pair, judgement in zip(pairs, judgements, strict=True)
+            if judgement.verdict != "compatible"
+        ]
 
-    async def _judged(self, own: LogRecord, record: LogRecord) -> _Found:
+    def _pair(self, own: LogRecord, record: LogRecord) -> _Pair | None:
+        """The memory at ``own`` beside the one at ``record``, unless it is clear that nothing follows from it."""
         memory, other = own.entry.memory, record.entry.memory
+        if other.status in _PAST or not is_knowledge(other) or _are_linked(memory, other):
+            return None
         is_newer = (memory.valid_from or memory.occurred_at) >= (other.valid_from or other.occurred_at)
         a, b = (other, memory) if is_newer else (memory, other)
         similarity = self._similarity(own, record)
         if similarity < TOPIC and not ((a.fact or relation(a.content)) and (b.fact or relation(b.content))):
-            return _Found(other, "compatible", "they are about different things")
-        judged = await self._thinking.run(
-            judge, a.content, b.content, similarity=similarity, fact_a=a.fact, fact_b=b.fact, b_is_newer=True
-        )
-        verdict, why = judged.verdict, judged.why
-        since = b.valid_from
-        if verdict == "contradict" and judged.basis == "fact" and since and since > (a.valid_from or a.occurred_at):
-            return _Found(other, "supersede", f"{why}; the newer one says since when", b)
-        return _Found(other, verdict, why, a if judged.newer == "a" else b)
+            return None  # they are about different things
+        return _Pair(other, a, b, similarity)
 
     def _similarity(self, own: LogRecord, record: LogRecord) -> float:
         pair = (own.entry, record.entry)
@@ -237,11 +247,19 @@ class Contradicting:
                 before=record.entry.before,
             )
             try:
-                await self._write_path.write_one(draft, priority=self._priority)
+                await self._write_path.write_one(draft, priority=self._priority, wait=self._wait)
             except WrongLastSequence:
                 continue
             return
         raise Unavailable(f"{memory.id} is being changed by many others just now: try again")
+
+
+def _found(pair: _Pair, judged: Judgement) -> _Found:
+    a, b = pair.a, pair.b
+    since = b.valid_from
+    if judged.verdict == "contradict" and judged.basis == "fact" and since and since > (a.valid_from or a.occurred_at):
+        return _Found(pair.other, "supersede", f"{judged.why}; the newer one says since when", b)
+    return _Found(pair.other, judged.verdict, judged.why, a if judged.newer == "a" else b)
 
 
 def is_knowledge(memory: Memory) -> bool:

@@ -126,13 +126,19 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
 
         thinking = await stack.enter_async_context(Apart())
-        contradicting, contradicting_apart = (
+        contradicting, contradicting_apart, contradicting_later = (
             Contradicting(
-                log=log, index=index, calibration=calibration, write_path=write_path, clock=clock, thinking=where
+                log=log,
+                index=index,
+                calibration=calibration,
+                write_path=write_path,
+                clock=clock,
+                thinking=where,
+                wait=wait,
             )
-            for where in (None, thinking)
+            for where, wait in ((None, True), (thinking, True), (thinking, False))
         )
-        settling = Settling(contradicting_apart.settle, Background(way))
+        settling = Settling(contradicting_later.settle, Background(way))
         storing = Storing(
             access=access,
             guard=guard,

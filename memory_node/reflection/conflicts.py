@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -79,6 +80,22 @@ def judge(
             return _of_facts(first, second, exact.relation, exact.why, b_is_newer)
     read = _of_relations(first, second, fact_a or relation_of(a), fact_b or relation_of(b), b_is_newer)
     return read or _of_texts(first, second, similarity, b_is_newer)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What `judge` is asked about two texts, of which ``b`` was said later."""
+
+    a: str
+    b: str
+    similarity: float
+    fact_a: Fact | None
+    fact_b: Fact | None
+
+
+def judge_each(pairs: Sequence[Pair]) -> list[Judgement]:
+    """How the texts of each pair relate: in one go, for whoever has it done in another process."""
+    return [judge(p.a, p.b, similarity=p.similarity, fact_a=p.fact_a, fact_b=p.fact_b, b_is_newer=True) for p in pairs]
 
 
 def _of_relations(a: Statement, b: Statement, x: Fact | None, y: Fact | None, b_is_newer: bool) -> Judgement | None:
