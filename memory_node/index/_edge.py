@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 from qdrant_edge import (
     CountRequest,
     Direction,
@@ -149,21 +150,22 @@ class _Answering:
         return cosines, scores, [weight * top.score if (top := tops[term]) else 0.0 for term, weight in worth]
 
     def _missing(self, step: Missing) -> tuple[Scores, Scores]:
+        """Worked out here, from the vectors and words that are kept: a call of the engine would take longer."""
+        versions = self._kept.read((*step.dense_ids, *step.words_ids), self._stored)
         cosines: Scores = {}
-        if step.dense is not None:
-            query = replace(
-                step.dense, among=Conditions(must=(HasId(frozenset(self._ids[id] for id in step.dense_ids)),))
-            )
-            cosines = self._scores(self._shard.query(self._request(query)))
-        if not step.words_ids or step.first.words is None:
-            return cosines, {}
-        assert isinstance(step.first.words.vector, SparseWeights)
-        asked = zip(step.first.words.vector.indices, step.first.words.vector.values, strict=True)
-        worth = {term: weight * self._idf[term] for term, weight in asked if term in self._idf}
-        return cosines, word_scores(self._kept.read(step.words_ids, self._stored), worth)
+        if step.first.dense is not None:
+            vectors = {id: versions[id].dense for id in step.dense_ids if id in versions}
+            cosines = similarities(vectors, np.array(step.first.dense.vector, dtype=np.float32))
+        scores: Scores = {}
+        if step.first.words is not None:
+            assert isinstance(step.first.words.vector, SparseWeights)
+            asked = zip(step.first.words.vector.indices, step.first.words.vector.values, strict=True)
+            worth = {term: weight * self._idf[term] for term, weight in asked if term in self._idf}
+            scores = word_scores({id: versions[id].words for id in step.words_ids if id in versions}, worth)
+        return cosines, scores
 
     def _stored(self, ids: list[int]) -> list[tuple[int, Stored]]:
-        records: list[Any] = self._shard.retrieve([self._ids[id] for id in ids], ["seq", MEMORY], [WORDS])
+        records: list[Any] = self._shard.retrieve([self._ids[id] for id in ids], ["seq", MEMORY], [DENSE, WORDS])
         return [(record.id.int, version) for record in records if (version := _version(record)) is not None]
 
     def _batch(self, requests: list[QueryRequest]) -> list[Any]:
@@ -206,8 +208,14 @@ def _version(record: Any) -> Stored | None:
     payload = record.payload or {}
     if MEMORY not in payload:
         return None
-    words = (record.vector or {}).get(WORDS)
-    return Stored(str(record.id), payload["seq"], payload[MEMORY].encode(), None if words is None else _arrays(words))
+    vectors = record.vector or {}
+    return Stored(
+        str(record.id),
+        payload["seq"],
+        payload[MEMORY].encode(),
+        None if DENSE not in vectors else np.array(vectors[DENSE], dtype=np.float32),
+        None if WORDS not in vectors else _arrays(vectors[WORDS]),
+    )
 
 
 def _arrays(words: SparseVector) -> WordArrays:
@@ -222,19 +230,27 @@ def _top(term: int, answer: list[Any]) -> Top | None:
     return Top(answer[0].score, answer[0].score / float(weights[terms == term][0]))
 
 
-def word_scores(versions: Mapping[Any, Stored], worth: Mapping[int, float]) -> dict[Any, float]:
+def similarities(vectors: Mapping[Any, NDArray[np.float32] | None], vector: NDArray[np.float32]) -> dict[Any, float]:
+    """The cosine of each with ``vector``, all of unit length. What has none is left out."""
+    having = {id: each for id, each in vectors.items() if each is not None}
+    if not having:
+        return {}
+    return dict(zip(having, (np.stack(list(having.values())) @ vector).tolist(), strict=True))
+
+
+def word_scores(words: Mapping[Any, WordArrays | None], worth: Mapping[int, float]) -> dict[Any, float]:
     """The engine's score of each for a query: over its words, the query's weight times idf times the memory's weight.
 
-    ``worth`` is the former two. Versions without any of the words are left out.
+    ``worth`` is the former two. What has none of the words is left out.
     """
-    having = {id: version.words for id, version in versions.items() if version.words is not None}
+    having = {id: each for id, each in words.items() if each is not None}
     if not having or not worth:
         return {}
     asked = np.array(sorted(worth), dtype=np.uint32)
     factors = np.array([worth[int(term)] for term in asked])
-    terms = np.concatenate([words[0] for words in having.values()])
-    weights = np.concatenate([words[1] for words in having.values()])
-    owners = np.repeat(np.arange(len(having)), [len(words[0]) for words in having.values()])
+    terms = np.concatenate([each[0] for each in having.values()])
+    weights = np.concatenate([each[1] for each in having.values()])
+    owners = np.repeat(np.arange(len(having)), [len(each[0]) for each in having.values()])
     places = np.minimum(np.searchsorted(asked, terms), len(asked) - 1)
     parts = np.where(asked[places] == terms, factors[places] * weights, 0.0)
     sums = np.bincount(owners, weights=parts, minlength=len(having)).tolist()

@@ -44,14 +44,17 @@ class IndexQuery:
 class Stored:
     """One version of a memory as an index keeps it: its place in the log, and its JSON with the turn before it.
 
-    ``words`` are its terms and their weights, where they were read as well. Searches that find the same version share
-    it (see `Kept`), so what is made of the memory alone is made once.
+    ``dense`` is its calibrated vector and ``words`` its terms and their weights, where they were read as well. Searches
+    that find the same version share it (see `Kept`), so what is made of the memory alone is made once.
     """
 
-    def __init__(self, id: str, seq: int, raw: bytes, words: WordArrays | None = None) -> None:
+    def __init__(
+        self, id: str, seq: int, raw: bytes, dense: NDArray[np.float32] | None = None, words: WordArrays | None = None
+    ) -> None:
         self.id = id
         self.seq = seq
         self.raw = raw
+        self.dense = dense
         self.words = words
         self._made: dict[object, Any] = {}
 
