@@ -70,6 +70,7 @@ from .retrieval.finding import Finding
 from .revocation import Revocation
 from .settings import NodeSettings
 from .settling import Settling
+from .sharing_quotas import SharedQuotas
 from .tokens import counter_of
 from .turns import Turns
 from .visibility import SeqWaiter, Visibility
@@ -294,6 +295,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 max_ack_pending=INGEST_PENDING,
             ),
         )
+        await consuming(stack, "quotas", SharedQuotas(nc, quotas).run)
         await consuming(stack, "hints", hints.run)
         await consuming(stack, "filling", Filling(index, log, write_path, Background(way)).run)
         await consuming(stack, "settling", settling.run)

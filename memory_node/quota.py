@@ -1,8 +1,8 @@
-"""How much one agent may ask of this node: requests, bytes to keep, items in bulk. Each agent has its own allowance.
+"""How much one agent may ask: requests, bytes to keep, items in bulk. Each agent has its own allowance.
 
 Allowances are token buckets: they fill at the rate that is set, up to ``burst_s`` seconds' worth, and what is larger
-than that is let in by one that is not empty, which then owes the rest. They are kept per node: with two nodes an agent
-may do up to twice as much, as its requests fall on either.
+than that is let in by one that is not empty, which then owes the rest. Each node keeps its own, and charges what others
+have let in as well (`sharing_quotas`).
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ class Cost:
     bytes: int = 0
     items: int = 0
 
+    def plus(self, other: Cost) -> Cost:
+        """Both together."""
+        return Cost(
+            requests=self.requests + other.requests, bytes=self.bytes + other.bytes, items=self.items + other.items
+        )
+
 
 class TokenBucket:
     """``level`` units are left; ``rate`` come in each second, up to ``capacity``."""
@@ -74,13 +80,14 @@ class TokenBucket:
 
 
 class Quotas:
-    """The allowances of all agents on this node."""
+    """The allowances of all agents, as this node knows them."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._rates = {kind: rate for kind in ("requests", "bytes", "items") if (rate := getattr(limits, kind))}
         self._burst_s = limits.burst_s
         self._clock = clock
         self._buckets: dict[str, dict[str, TokenBucket]] = {}
+        self._spent: dict[str, Cost] = {}
 
     def admit(self, agent: str, cost: Cost) -> None:
         """Take ``cost`` from ``agent``'s allowance.
@@ -99,15 +106,25 @@ class Quotas:
                 retry_after_s=round(wait_s, 3),
                 quota=kind,
             )
-        self._take(buckets, cost)
+        self._take(agent, buckets, cost)
 
     def reserve(self, agent: str, cost: Cost) -> float:
         """Take ``cost`` in any case; in how many seconds its turn comes (0: now)."""
         now = self._clock()
         buckets = self._charged(agent, cost, now)
         wait_s = max((bucket.wait_s(now) for bucket in buckets.values()), default=0.0)
-        self._take(buckets, cost)
+        self._take(agent, buckets, cost)
         return wait_s
+
+    def charge(self, agent: str, cost: Cost) -> None:
+        """Take ``cost``, which another node has let in."""
+        for kind, bucket in self._charged(agent, cost, self._clock()).items():
+            bucket.take(getattr(cost, kind))
+
+    def spent(self) -> dict[str, Cost]:
+        """What was let in here since this was last asked, by agent."""
+        spent, self._spent = self._spent, {}
+        return spent
 
     def guarding(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
         """``handlers``, each of which is asked only as far as the caller's allowance goes."""
@@ -133,10 +150,12 @@ class Quotas:
             }
         return {kind: bucket for kind, bucket in buckets.items() if getattr(cost, kind)}
 
-    @staticmethod
-    def _take(buckets: Mapping[str, TokenBucket], cost: Cost) -> None:
+    def _take(self, agent: str, buckets: Mapping[str, TokenBucket], cost: Cost) -> None:
         for kind, bucket in buckets.items():
             bucket.take(getattr(cost, kind))
+        if buckets:
+            before = self._spent.get(agent)
+            self._spent[agent] = cost if before is None else before.plus(cost)
 
     def _forget_full(self, now: float) -> None:
         self._buckets = {
