@@ -6,10 +6,13 @@ import asyncio
 import sys
 import time
 from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import nats
+from nats.js import JetStreamContext
 
 from afterwit.bus import ingest, names
 from afterwit.bus.identity.parts import NODE
@@ -23,6 +26,7 @@ IMPORTER: Final = "ida"
 AT_ONCE: Final = 128
 """Items on their way to the stream."""
 _SETTLED_WITHIN_S: Final = 1800.0
+_STILL_S: Final = 3.0
 _READY: Final = b"ready\n"
 
 
@@ -45,9 +49,7 @@ async def imported(system: Ready, items: int, *, seed: int = 8) -> float:
     finally:
         if process.returncode is None:
             process.kill()
-    credentials = Path(system.data_dir) / "credentials" / f"{NODE}.json"
-    async with connected_as(NODE, system.nats, credentials) as operator:
-        js = operator.jetstream()
+    async with _operator(system) as js:
 
         async def settled() -> bool:
             consumer = await js.consumer_info(names.LOG, names.INDEXER)
@@ -56,6 +58,28 @@ async def imported(system: Ready, items: int, *, seed: int = 8) -> float:
 
         await wait_until(settled, description="the import is done", timeout_s=_SETTLED_WITHIN_S)
     return time.perf_counter() - begun
+
+
+async def at_rest(system: Ready) -> None:
+    """Return when nothing comes into the log any more: conflicts of what was imported are looked for afterwards."""
+    async with _operator(system) as js:
+        seen, since = 0, time.monotonic()
+
+        async def still() -> bool:
+            nonlocal seen, since
+            newest = (await js.stream_info(names.LOG)).state.last_seq
+            if newest != seen:
+                seen, since = newest, time.monotonic()
+            return time.monotonic() - since > _STILL_S
+
+        await wait_until(still, description="the node has nothing to do", timeout_s=_SETTLED_WITHIN_S)
+
+
+@asynccontextmanager
+async def _operator(system: Ready) -> AsyncIterator[JetStreamContext]:
+    credentials = Path(system.data_dir) / "credentials" / f"{NODE}.json"
+    async with connected_as(NODE, system.nats, credentials) as nc:
+        yield nc.jetstream()
 
 
 async def _published(url: str, token: str, items: int, seed: int) -> None:
