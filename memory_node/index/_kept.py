@@ -22,8 +22,9 @@ _EACH: Final = 6144
 _FOLD: Final = 8
 """What a version takes: the former, and so many times its JSON. Measured of notes: half of this, and a sixth more than
 this when all is made of it that ever is."""
-_CORPORA: Final = 64
-_TERMS: Final = 4096
+_CORPORA: Final = 32
+_TERMS: Final = 2048
+"""Of each corpus: about half a megabyte."""
 
 
 class Top(NamedTuple):
@@ -34,9 +35,9 @@ class Top(NamedTuple):
 
 
 class Kept:
-    """The versions that were found last, up to about ``max_bytes``. Ids are as the engine gives them.
+    """The versions that were found last, up to about ``max_bytes``, and what words are worth where.
 
-    Used from several threads.
+    Ids are as the index has them. Used from several threads.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:

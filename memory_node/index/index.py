@@ -31,7 +31,7 @@ class IndexQuery:
     """What to look for. ``vector`` is the raw query vector of ``text`` (role query), or ``None`` for words alone.
 
     ``depth`` candidates are taken by meaning and as many by words; the best ``limit`` of them are returned. Reading a
-    memory costs the engine 12 µs, scoring one next to nothing: keep the limit near what is needed.
+    memory for the first time costs the engine 12 µs and more: keep the limit near what is needed.
     """
 
     text: str
