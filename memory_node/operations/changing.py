@@ -30,7 +30,7 @@ from ...schemas import (
     UpdateReply,
 )
 from ...schemas.uris import memory_uri
-from ...schemas.words import MAX_LINKS, Change, Status
+from ...schemas.words import HIDDEN, MAX_LINKS, Change, Status
 from ..access import Access
 from ..contradicting import Contradicting
 from ..guard import Guard
@@ -132,8 +132,11 @@ class Changing:
         original = record.entry.memory
         if original.pool == request.pool:
             raise Invalid(f"pool: the memory is in {request.pool} already", field="pool")
-        if original.status == "purged":
-            raise Invalid("id: the memory was purged", field="id")
+        if original.status in HIDDEN:
+            raise Invalid(
+                f"id: the memory is {original.status}, nobody would find its copy; share another",
+                field="id",
+            )
         id = derived_id("share", original.id, str(original.version), request.pool)
         now = self._clock()
         copy = replace(

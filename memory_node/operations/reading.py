@@ -51,9 +51,8 @@ class Reading:
         for earlier in await history_of(self._log, record):
             if earlier.entry.memory.version == request.version:
                 return GetReply(memory=earlier.entry.memory)
-        raise Invalid(
-            f"version: {id} has versions 1 to {memory.version}", field="version", current_version=memory.version
-        )
+        left = "was purged: there is but version" if memory.status == "purged" else "has versions 1 to"
+        raise Invalid(f"version: {id} {left} {memory.version}", field="version", current_version=memory.version)
 
     async def history(self, caller: Caller, request: History) -> HistoryReply:
         """Every version, oldest first, each with what it changed."""

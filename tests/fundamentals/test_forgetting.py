@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.engines.agents import Agent
+import pytest
+
+from tests.engines.agents import Agent, Refused
 
 
 async def test_a_forgotten_memory_is_not_found(alice: Agent, pool: str) -> None:
@@ -49,3 +51,12 @@ async def test_copies_stay_and_are_named(alice: Agent, pool: str) -> None:
     assert (reply["ids"], reply["remaining"]) == ([note["id"]], [copy["id"]])
     reply = await alice.tool("memory_forget", ids=[note["id"]], reason="repaired", cascade=True)
     assert (reply["ids"], reply["remaining"]) == ([copy["id"]], [])
+
+
+async def test_what_is_hidden_is_not_shared(alice: Agent, pool: str) -> None:
+    """Its copy would be hidden as well, and whoever shared it would think that the others know."""
+    note = await alice.store("The ferry leaves at 9.")
+    await alice.tool("memory_forget", ids=[note["id"]], reason="the timetable changed")
+    with pytest.raises(Refused, match="the memory is archived") as refused:
+        await alice.tool("memory_share", id=note["id"], pool=pool)
+    assert refused.value.field == "id"
