@@ -48,6 +48,8 @@ _CONFIG: Final = """\
 host: {host}
 port: {port}
 max_payload: {max_payload}
+ping_interval: "10s"  # a client that is cut off is noticed, and not asked any more, within half a minute
+ping_max: 2
 jetstream {{
   store_dir: {store_dir}
 {sync_interval}}}

@@ -1,11 +1,16 @@
-"""The bus on three NATS servers, two nodes and two gateways over one index by URL; servers are killed or cut off."""
+"""The bus on three NATS servers, two nodes and two gateways over one index by URL; servers are killed or cut off.
+
+Where there can be network namespaces, Valkey, the index and each node hang on cables of their own, which are pulled
+out as well: packets vanish, and no connection is closed.
+"""
 
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -16,11 +21,15 @@ from afterwit.deploy.engines.nats import make_credentials
 from tests.engines.cables import Cable, Network, NoNetwork
 from tests.engines.nats_cluster import ClusterServer, NatsCluster
 from tests.engines.qdrant import QdrantFacade
+from tests.engines.valkey import Valkey
 
+from .node import SPACES
 from .run import Trial
 
 _SERVER: Final = "server"
+_NODES: Final = 2
 _DOWN_S: Final = 4.0
+_CABLE_OUT_S: Final = (1.0, 4.0, 15.0)
 _CUT_OFF_S: Final = 15.0
 """Long enough that the others elect new leaders (RAFT of NATS waits for 4 to 9 s)."""
 
@@ -34,15 +43,39 @@ def clustered(directory: Path, seed: int, seconds: float) -> Iterator[Trial]:
     with (
         _network() as network,
         NatsCluster(directory / "cluster", credentials=credentials, network=network) as cluster,
-        QdrantFacade(directory / "qdrant") as qdrant,
+        ExitStack() as stack,
     ):
         harming = _Harming(cluster)
+        more: dict[str, Callable[[], str]] = {_SERVER: harming}
+        variables: dict[str, str] = {}
+        options: tuple[str, ...] = ()
+        index: Cable | None = None
+        if network:
+            index, window, *nodes = (network.lay() for _ in range(2 + _NODES))
+            valkey = stack.enter_context(Valkey(directory / "valkey", window))
+            options = ("--redis-url", valkey.url)
+            spaces = directory / "spaces"
+            spaces.mkdir()
+            for cable in nodes:
+                (spaces / cable.space).touch()
+            variables = {SPACES: str(spaces)}
+            chance = random.Random(seed)  # noqa: S311  # as in `plan`
+            cuttings = {
+                "index cable": _Cutting("index", [index], chance),
+                "Valkey cable": _Cutting("Valkey", [window], chance),
+                "node cable": _Cutting("node", nodes, chance),
+            }
+            for cutting in cuttings.values():
+                stack.callback(cutting.finish)
+            more |= cuttings
+        qdrant = stack.enter_context(QdrantFacade(directory / "qdrant", index))
         yield Trial(
             seed,
             seconds,
             parts=("node", "gateway"),
             options=(
-                *("--nodes", "2", "--gateways", "2"),
+                *("--nodes", str(_NODES), "--gateways", "2"),
+                *options,
                 *("--nats-url", cluster.url, "--qdrant-url", qdrant.url),
             ),
             variables={
@@ -50,8 +83,9 @@ def clustered(directory: Path, seed: int, seconds: float) -> Iterator[Trial]:
                 CALLOUT_CREDENTIALS: str(secrets / f"{CALLOUT}.json"),
                 SYSTEM_CREDENTIALS: str(secrets / f"{SYS}.json"),
                 "AFTERWIT_JETSTREAM_REPLICAS": "3",
+                **variables,
             },
-            more={_SERVER: harming},
+            more=more,
             replicas=3,
             credentials=secrets / f"{NODE}.json",
         )
@@ -68,6 +102,35 @@ def _network() -> Iterator[Network | None]:
             print(f"servers are killed, and not cut off: {e}", flush=True)
             network = None
         yield network
+
+
+class _Cutting:
+    """Pulls out one of the cables of parts of a kind, and puts it in again some seconds later."""
+
+    def __init__(self, name: str, cables: Sequence[Cable], chance: random.Random) -> None:
+        self._name = name
+        self._cables = cables
+        self._chance = chance
+        self._thread: threading.Thread | None = None
+
+    def __call__(self) -> str:
+        """Begin; while one is out, nothing."""
+        if self._thread is not None and self._thread.is_alive():
+            return ""
+        cable, lasts_s = self._chance.choice(self._cables), self._chance.choice(_CABLE_OUT_S)
+        self._thread = threading.Thread(target=self._cut_off, args=(cable, lasts_s), name=f"cutting off {self._name}")
+        self._thread.start()
+        return f"cut off {self._name} for {lasts_s:g} s"
+
+    def finish(self) -> None:
+        """Wait until it is in again."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _cut_off(self, cable: Cable, lasts_s: float) -> None:
+        cable.plug(inserted=False)
+        time.sleep(lasts_s)
+        cable.plug(inserted=True)
 
 
 class _Harming:

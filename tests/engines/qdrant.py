@@ -10,23 +10,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from .cables import Cable
 from .ports import free_port
 
 _READY_WITHIN_S: Final = 30.0
 
 
 class QdrantFacade:
-    """A context manager; it keeps its port and its data over `kill` and `start`."""
+    """A context manager; it keeps its port and its data over `kill` and `start`. ``cable``: it runs at its far end."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, cable: Cable | None = None) -> None:
         self.directory = directory
+        self._host = cable.address if cable else "127.0.0.1"
+        self._command = cable.command if cable else ()
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Where it answers."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     @property
     def pid(self) -> int:
@@ -40,7 +43,8 @@ class QdrantFacade:
         self.directory.mkdir(parents=True, exist_ok=True)
         ready, log = self.directory / "ready.json", self.directory / "facade.log"
         ready.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "tests.engines.qdrant_facade", "--port", str(self._port)]
+        command = [*self._command, sys.executable, "-m", "tests.engines.qdrant_facade"]
+        command += ["--host", self._host, "--port", str(self._port)]
         command += ["--ready-file", str(ready), "--data-dir", str(self.directory / "data")]
         with log.open("ab") as output:
             self._process = subprocess.Popen(

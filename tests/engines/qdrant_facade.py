@@ -294,13 +294,13 @@ def _condition(condition: dict[str, Any]) -> Any:
 _DONE: Final = {"operation_id": 0, "status": "completed"}
 
 
-async def serve(port: int, ready_file: Path, directory: Path) -> None:
+async def serve(host: str, port: int, ready_file: Path, directory: Path) -> None:
     """Serve until SIGTERM or SIGINT."""
     store = Store(directory)
-    listener = socket.create_server(("127.0.0.1", port))
+    listener = socket.create_server((host, port))
     server = uvicorn.Server(uvicorn.Config(app_of(store), log_level="warning", lifespan="off"))
     temporary = ready_file.with_suffix(".new")
-    temporary.write_text(json.dumps({"url": f"http://127.0.0.1:{listener.getsockname()[1]}"}))
+    temporary.write_text(json.dumps({"url": f"http://{host}:{listener.getsockname()[1]}"}))
     temporary.replace(ready_file)  # who connects now is taken when the server runs
     await server.serve([listener])
     store.close()
@@ -309,12 +309,13 @@ async def serve(port: int, ready_file: Path, directory: Path) -> None:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--ready-file", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="qdrant-facade-") as temporary:
-        asyncio.run(serve(options.port, options.ready_file, options.data_dir or Path(temporary)))
+        asyncio.run(serve(options.host, options.port, options.ready_file, options.data_dir or Path(temporary)))
 
 
 if __name__ == "__main__":
