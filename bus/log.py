@@ -125,6 +125,11 @@ class Log:
         stored = await self._any_replica.at(seq)
         return record_of(stored) if stored else None
 
+    async def last_seq(self) -> int:
+        """Where the newest entry of all stands; 0 if there is none."""
+        last = await self._current.last(names.LOG_SUBJECTS)
+        return last.seq if last else 0
+
     async def history(self, id: str, pool: str) -> list[LogRecord]:
         """All versions of a memory, oldest first, each once and as it was first written."""
         versions: dict[int, LogRecord] = {}
@@ -144,10 +149,8 @@ class Log:
 
     async def newest(self, limit: int) -> list[LogRecord]:
         """About the ``limit`` newest entries of all pools, oldest first."""
-        last = await self._current.last(names.LOG_SUBJECTS)
-        if last is None:
-            return []
-        return [record async for record in self._read(max(last.seq - limit, 0), names.LOG_SUBJECTS)]
+        after = max(await self.last_seq() - limit, 0)
+        return [record async for record in self._read(after, names.LOG_SUBJECTS)]
 
     async def page(self, after: int, pool: str, limit: int) -> tuple[list[LogRecord], int]:
         """Up to ``limit`` entries of a pool after ``after``, oldest first, and the sequence to go on from."""

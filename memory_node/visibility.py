@@ -76,11 +76,12 @@ class SeqWaiter:
     async def visible(self, seq: int, timeout_s: float) -> bool:
         """Whether the entry at ``seq`` (or a later version of its memory) can be found, at the latest in ``timeout_s``.
 
-        A place that the log has not reached yet is false at once: nobody can have seen it.
+        A place that the log has not reached yet is false at once: nobody can have seen it. What was erased there went
+        when what took its place could be found.
         """
         record = await self._log.at(seq)
         if record is None:
-            return False
+            return seq < await self._log.last_seq()
         id = record.entry.memory.id
         with self._visibility.watch(id) as watch:
             try:

@@ -16,11 +16,13 @@ from nats.aio.client import Client
 from afterwit.bus import names
 from afterwit.bus.direct import Reader
 from afterwit.bus.log import Log
+from afterwit.memory_node.index import turn_before
 from afterwit.memory_node.traces import forms, places, traces
 from tests.engines.agents import Agent, Refused, agent
 from tests.engines.shell import Shell
 from tests.engines.system import System, afterwit_up
 from tests.engines.waiting import wait_until
+from tests.samples import memory as memory_of
 
 Secret = Callable[[str], str]
 
@@ -113,6 +115,8 @@ async def test_the_turn_after_forgets_it_too(
     assert (await alice.ask("get", id=after["id"], version=1))["memory"]["version"] == 1
     assert after["id"] in {m["id"] for m in await alice.retrieve(said[2])}
     assert {m["id"] for m in await all_of(alice, "agent/alice")} == {m["id"] for m in listed} - {purged["id"]}
+    found = await alice.ask("retrieve", query=said[2], after_seq=after["seq"])
+    assert not found.get("degraded"), "what stood at that place can be found elsewhere"
     restored = await alice.ask("update", id=after["id"], expected_version=3, restore_version=1)
     assert not restored["memory"].get("tags")
 
@@ -270,8 +274,11 @@ async def test_the_command_proves_it(afterwit: System, alice: Agent, secret: Sec
 async def test_a_node_that_dies_while_it_erases_is_caught_up(tmp_path: Path) -> None:
     """Killed right after the request; the erasing belongs to the tombstone's entry, which is delivered again."""
     text = "The vault opens with 77-81 before the node dies."
+    numbers = [("numbers", turn_before(memory_of(text)).terms)]
     async with afterwit_up(tmp_path, "alice") as system, agent(system, "alice") as alice:
-        memory = await alice.store(text)
+        memory = await alice.store(text, session_id="vault", turn=1)
+        after = await alice.store("And who else knows?", session_id="vault", turn=2)
+        assert list(places(tmp_path, numbers))
         request = json.dumps({"ids": [memory["id"]], "reason": "x", "purge": True}).encode()
         await alice.nc.publish("afterwit.v1.req.alice.forget", request, reply=alice.nc.new_inbox())
 
@@ -284,11 +291,14 @@ async def test_a_node_that_dies_while_it_erases_is_caught_up(tmp_path: Path) -> 
         await wait_until(lambda: system.pids("node") not in ([], [node]), description="a new node", timeout_s=60)
         await wait_until(lambda: not files_with(system, text), description="it is erased", timeout_s=60)
         assert (await purge(alice, memory["id"]))["count"] == 0
+        assert list(places(tmp_path, numbers)) == []
+        assert len((await alice.ask("history", id=after["id"]))["versions"]) == 1
     async with afterwit_up(tmp_path, "alice") as system, agent(system, "alice") as alice:
         assert files_with(system, text) == []
         assert (await alice.ask("get", id=memory["id"]))["memory"]["status"] == "purged"
-        assert await alice.retrieve("vault", include_archived=True) == []
+        assert [m["id"] for m in await alice.retrieve("vault", include_archived=True)] in ([], [after["id"]])
     assert list(traces(tmp_path, text)) == []
+    assert list(places(tmp_path, numbers)) == []
 
 
 async def all_of(alice: Agent, pool: str) -> list[dict[str, Any]]:
