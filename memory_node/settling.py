@@ -1,6 +1,7 @@
 """Conflicts of what was imported: looked for afterwards, in the background, since nobody waits for the answer.
 
-While an import is under way its items go first, up to `MOST_WAITING` memories: that they can be found is waited for.
+While an import is under way its items go first, until half of `MOST_WAITING` memories wait: that they can be found is
+waited for. Beyond that both go on side by side.
 """
 
 from __future__ import annotations
@@ -76,9 +77,8 @@ class Settling:
 
     async def _work(self) -> None:
         while True:
-            crowded = self._waiting.full()
             memory = await self._waiting.get()
-            if not crowded:  # then an import waits for us
+            if self._waiting.qsize() < self._waiting.maxsize / 2:
                 await self._give_way()
             async for _ in self._background.pieces((memory,)):
                 try:

@@ -78,6 +78,18 @@ async def test_it_gives_way_to_an_import_and_not_for_ever(monkeypatch: pytest.Mo
             await wait_until(lambda: len(settled.contents) == 3, description="the third is, beside the import")
 
 
+async def test_when_half_of_what_may_wait_does_both_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling_room, "_LONGEST_S", 3600.0)
+    settled = Settled()
+    settling = Settling(settled, Background(Way()), most=20)
+    with settling.importing():
+        for number in range(20):
+            await settling.take(memory(f"fact {number}", kind="fact", seq=1))
+        async with running(settling):
+            await wait_until(lambda: len(settled.contents) >= 10, description="half of them are settled")
+            assert len(settled.contents) <= 10
+
+
 @pytest.mark.parametrize("error", [Unavailable("away"), RuntimeError("broken")])
 async def test_one_that_fails_holds_up_none_behind_it(error: Exception) -> None:
     settled = Settled(error)
