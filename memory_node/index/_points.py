@@ -15,7 +15,7 @@ from .analysis import SparseWeights, bare, folded
 from .calibration import Calibration
 from .recipe import document, raw_vector, speaker
 
-SCHEMA: Final = 7
+SCHEMA: Final = 8
 """Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"

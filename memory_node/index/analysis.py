@@ -1,8 +1,8 @@
 """From text to terms: what BM25 matches on, in English and Chinese.
 
-Terms are made of NFKC text, case-folded and without accents. English words lose their possessive and are stemmed
-(Snowball), stop words are left out; Chinese is cut into words, long ones into their parts too, as
-jieba's search mode does. Identifiers, numbers and versions (``KST-231``, ``2.8.1``, ``worker-17``, ``a_b``,
+Terms are made of NFKC text, case-folded, without accents and in simplified characters. English words lose their
+possessive and are stemmed (Snowball), stop words are left out; Chinese is cut into words, long ones into their parts
+too, as jieba's search mode does. Identifiers, numbers and versions (``KST-231``, ``2.8.1``, ``worker-17``, ``a_b``,
 ``ops@x.org``) are one term whole, and the words in them are terms as well.
 """
 
@@ -23,6 +23,7 @@ from typing import Final, Literal, TypeAlias
 import rjieba
 import Stemmer  # type: ignore[import-not-found]  # a bare extension module, without stubs
 
+from ..simplified import simplified
 from ._calendar import calendar_terms
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -107,11 +108,11 @@ _FILLER: Final = re.compile(
 
 
 def folded(text: str) -> str:
-    """``text`` in NFKC, case-folded, without accents: what is compared for names, tags and terms."""
+    """``text`` in NFKC, case-folded, without accents, in simplified characters: names, tags and terms as compared."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
-    return unicodedata.normalize("NFKC", _MAY_COMBINE.sub(_uncombined, decomposed))
+    return simplified(unicodedata.normalize("NFKC", _MAY_COMBINE.sub(_uncombined, decomposed)))
 
 
 def _uncombined(match: re.Match[str]) -> str:

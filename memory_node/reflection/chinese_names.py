@@ -11,6 +11,7 @@ from typing import Final
 
 import rjieba
 
+from ..simplified import simplified
 from .cues import words
 
 _SURNAMES: Final = frozenset(
@@ -63,15 +64,17 @@ _HAN: Final = re.compile(r"[\u4e00-\u9fff]+")
 def people(text: str) -> list[str]:
     """Names of people, as they stand in ``text``."""
     found: list[str] = []
-    tagged = rjieba.tag(text) if _HAN.search(text) else []
+    plain = simplified(text)
+    tagged = rjieba.tag(plain) if _HAN.search(plain) else []
     start = 0
     for i, (word, tag) in enumerate(tagged):
-        before = ("\0" if start > _NEAR else "") + text[max(0, start - _NEAR) : start]
+        before = ("\0" if start > _NEAR else "") + plain[max(0, start - _NEAR) : start]
         if len(word) == 2 and word[0] in _SURNAMES and i + 1 < len(tagged) and tagged[i + 1][1] == "nr":
             tag = "nr" if len(tagged[i + 1][0]) == 1 else tag  # 温知|夏: the segmenter saw half of the name
         for name in _readings(word, tag, tagged, i):
-            if _is_name(name, tag, before, text[start + len(name) : start + len(name) + _NEAR]) and name not in found:
-                found.append(name)
+            end = start + len(name)
+            if _is_name(name, tag, before, plain[end : end + _NEAR]) and (written := text[start:end]) not in found:
+                found.append(written)
                 break
         start += len(word)
     return found
@@ -110,8 +113,11 @@ def _is_name(name: str, tag: str, before: str, after: str) -> bool:
 def places(text: str) -> list[str]:
     """Names of places and houses: what the dictionary knows, and words with a place's ending."""
     found: list[str] = []
-    tagged = rjieba.tag(text) if _HAN.search(text) else []
+    plain = simplified(text)
+    tagged = rjieba.tag(plain) if _HAN.search(plain) else []
+    end = 0
     for i, (word, tag) in enumerate(tagged):
+        end += len(word)
         follower = tagged[i + 1][0] if i + 1 < len(tagged) else ""
         if follower.startswith("时间"):
             continue  # 北京时间
@@ -122,13 +128,14 @@ def places(text: str) -> list[str]:
             and _PLACE_END.fullmatch(follower)
             and tag in ("nr", "ns", "nz", "n", "vg", "x")
         ):
-            name = word.removeprefix("住").removeprefix("去") + follower
+            name, till = word.removeprefix("住").removeprefix("去") + follower, end + len(follower)
         elif (tag in ("ns", "nt") and len(word) > 1) or (
             _PLACE_END.fullmatch(word) and len(word) > 2 and tag.startswith(("n", "i", "j"))
         ):
-            name = word
+            name, till = word, end
         else:
             continue
-        if name not in found and name not in _NOT_NAMES and name not in _LANDSCAPE:
-            found.append(name)
+        written = text[till - len(name) : till]
+        if written not in found and name not in _NOT_NAMES and name not in _LANDSCAPE:
+            found.append(written)
     return found

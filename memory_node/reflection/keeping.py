@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..index import terms
+from ..simplified import simplified
 from . import cues
 from .entities import entities
 from .sentences import pieces, sentences
@@ -70,8 +71,8 @@ def kept(before: str, after: str, known: Iterable[str] = ()) -> list[str]:
 
 
 def squeezed(text: str) -> str:
-    """``text`` as it is compared: NFKC, case-folded, without white space."""
-    return _GLUE.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    """``text`` as it is compared: NFKC, case-folded, in simplified characters, without white space."""
+    return simplified(_GLUE.sub("", unicodedata.normalize("NFKC", text)).casefold())
 
 
 def _said(sentence: str, plain: str, words: frozenset[str]) -> bool:

@@ -88,7 +88,7 @@ def _named(hits: Sequence[Hit], question: Question) -> dict[str, set[str]]:
 
 def _apart(named: Mapping[str, set[str]], hits: Sequence[Hit], question: Question) -> bool:
     """Whether the names are of one thing that is asked for, and no memory is, by itself or by its links, about all."""
-    if _JOINED.search(question.text):
+    if _JOINED.search(question.folded):
         return False
     linked = {hit.id: {link.target for link in hit.memory.links} for hit in hits}
     around = [ids.union(*(linked[id] for id in ids), (i for i in linked if linked[i] & ids)) for ids in named.values()]

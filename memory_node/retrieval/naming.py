@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from ...schemas import Memory
 from ..index import bare, folded
+from ..simplified import simplified
 
 NameKind: TypeAlias = Literal["person", "place", "organisation", "named", "thing"]
 """``named`` is something with a name that says no more; ``thing`` is what has none, so that the name is a word."""
@@ -72,7 +73,8 @@ _CHINESE: Final[tuple[tuple[NameKind, str], ...]] = (
 
 def kind_of(name: str, text: str) -> NameKind | None:
     """What the words beside ``name`` in ``text`` say that it is there; ``None`` where they say nothing, or too much."""
-    text = _around(text, name)
+    name = simplified(name)
+    text = _around(simplified(text), name)
     if not _HAN.search(name) and name.isalpha() and re.search(rf"\b{re.escape(name.lower())}\b", text):
         return "thing"  # in small letters it is a word
     found = {kind for kind, pattern in _patterns(name) if pattern.search(text)}

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from ...schemas import Invalid, TimeRange
 from ..index import folded, han_share, is_identifier, terms
+from ..simplified import simplified
 from ..when import Period, periods
 
 _READ: Final = 2000
@@ -61,7 +62,7 @@ class Question:
             chinese=han_share(text),
             identifiers=frozenset(term for term in terms(text[:_READ]) if is_code(term)),
             periods=tuple(periods(text, now, _zone(time_zone))),
-            several=_SEVERAL.search(text[:_READ]) is not None,
+            several=_SEVERAL.search(simplified(text[:_READ])) is not None,
         )
 
     def names(self, name: str) -> bool:
@@ -97,14 +98,14 @@ def possible_names(text: str) -> frozenset[str]:
         for i, first in enumerate(words):
             found.update(folded(run[0][first.start() : last.end()]) for last in words[i : i + _NAME_WORDS])
     found = {name for name in found if terms(name)}
-    for run in _HAN_RUN.finditer(text):
+    for run in _HAN_RUN.finditer(simplified(text)):
         found.update(run[0][i : i + length] for length in (2, 3, 4) for i in range(len(run[0]) - length + 1))
     return frozenset(found)
 
 
 def impersonal(text: str, names: Iterable[str]) -> str:
-    """``text`` with somebody in the place of ``names``: what is asked, whoever it is asked of."""
-    somebody = "某人" if han_share(text) >= 0.5 else "someone"
+    """``text`` with somebody in the place of ``names``, which are folded: what is asked, whoever it is asked of."""
+    text, somebody = simplified(text), "某人" if han_share(text) >= 0.5 else "someone"
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(_whole(name), somebody, text, flags=re.IGNORECASE)
     return text

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Final, TypeAlias
 from zoneinfo import ZoneInfo
 
+from ..simplified import simplified
 from .calendar import OutOfCalendar, Period, Span
 from .chinese import RELATIONS as CHINESE_RELATIONS
 from .chinese import RULES as CHINESE
@@ -21,10 +22,6 @@ MAX_CHARACTERS: Final = 4000
 """Of a text that are read: whoever pastes a log does not ask about a time."""
 
 _HAN: Final = re.compile("[\u4e00-\u9fff]")
-_SIMPLIFIED: Final = str.maketrans(
-    "個這週禮兩幾過來後號節慶勞動誕雙間鐘點為", "个这周礼两几过来后号节庆劳动诞双间钟点为"
-)
-"""The characters of the Chinese rules, as they are written traditionally."""
 
 
 def periods(text: str, now: datetime, zone: ZoneInfo | None = None) -> list[Period]:
@@ -36,7 +33,7 @@ def periods(text: str, now: datetime, zone: ZoneInfo | None = None) -> list[Peri
     local = now.astimezone(zone) if zone else now
     assert local.tzinfo is not None
     today = local.date()
-    lowered = text.lower().translate(_SIMPLIFIED)
+    lowered = simplified(text.lower())
     rules: list[Rule] = list(ENGLISH)
     chinese = bool(_HAN.search(text))
     if chinese:

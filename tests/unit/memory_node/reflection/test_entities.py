@@ -16,6 +16,8 @@ from afterwit.memory_node.reflection.entities import entities, salient_entities
         ("Dr. Amsel works at the Fenwick library.", {"Amsel", "Fenwick library"}),
         ("请联系温知夏，她在杭州。", {"温知夏", "杭州"}),
         ("订单 BH-2 由韩砚负责，住在云栖小院。", {"BH-2", "韩砚", "云栖小院"}),
+        ("訂單 BH-2 由韓硯負責，住在雲棲小院。", {"BH-2", "韓硯", "雲棲小院"}),
+        ("請聯繫溫知夏，她在瀋陽。", {"溫知夏", "瀋陽"}),
         ("httpkit 0.28 breaks the tests.", {"httpkit"}),
     ],
 )

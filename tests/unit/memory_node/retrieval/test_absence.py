@@ -33,6 +33,7 @@ def test_what_has_none_of_the_other_words_is_doubted() -> None:
     assert doubts("Which hotel is proposed for Madeira?", MADEIRA, PORTO) == Doubt(
         "Which hotel is proposed for someone?", (MADEIRA.id,)
     )
+    assert doubts("邱嵐的沙發是什麼顏色", WARDROBE, SOFA) == doubts("邱岚的沙发是什么颜色", WARDROBE, SOFA)
     assert doubts("邱岚的沙发是什么颜色", WARDROBE, SOFA) == Doubt("某人的沙发是什么颜色", (WARDROBE.id,))
 
 
@@ -50,7 +51,9 @@ def test_where_words_agree_or_all_is_asked_for_there_is_no_doubt(query: str) -> 
     assert doubts(query, MADEIRA, PORTO) is None
 
 
-@pytest.mark.parametrize("query", ["邱岚的衣柜什么时候送", "和邱岚有关的事", "邱岚最近有什么情况"])
+@pytest.mark.parametrize(
+    "query", ["邱岚的衣柜什么时候送", "邱嵐的衣櫃什麼時候送", "和邱岚有关的事", "邱岚最近有什么情况"]
+)
 def test_so_it_is_in_chinese(query: str) -> None:
     assert doubts(query, WARDROBE, SOFA) is None
 

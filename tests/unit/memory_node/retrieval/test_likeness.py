@@ -11,6 +11,7 @@ SAME = [
     ("The backup ran at night, as planned.", "the  BACKUP ran at night as planned"),
     ("Backups of the ledger run every night at two", "Backups of ledger run every night at two"),
     ("备份昨晚已经完成，一切正常", "备份昨晚已经完成，一切正常。"),
+    ("备份昨晚已经完成，一切正常", "備份昨晚已經完成，一切正常。"),
 ]
 OTHERS = [
     ("Server A depends on server B", "Server B depends on server A"),
@@ -24,6 +25,7 @@ OTHERS = [
     ("Of the cache 50% is free", "Of the cache 50 is free"),
     ("She likes tea and hates coffee", "She hates tea and likes coffee"),
     ("昨天甲组接替了乙组", "昨天乙组接替了甲组"),
+    ("防火墙现在没有打开这个端口", "防火牆現在打開這個端口"),
     ("Guests can read the wiki here", "Guests can not read the wiki here"),
 ]
 

@@ -26,6 +26,7 @@ DAY = timedelta(days=1)
         "小林去过哪些城市？",
         "她今年去了几次海边",
         "他们都喜欢什么音乐",
+        "她今年去了幾次海邊",
     ],
 )
 def test_a_question_for_several_things_is_known(text: str) -> None:
@@ -67,6 +68,7 @@ def test_whatever_has_the_form_of_a_name_may_be_one() -> None:
     assert "what" not in names
     assert {"jon", "小林"} <= possible_names("小林和Jon见过吗")
     assert {"小林", "陆景行"} <= possible_names("小林和陆景行在哪里认识的？")
+    assert {"小云", "陆景行"} <= possible_names("小雲和陸景行在哪裡認識的？"), "folded"
     assert possible_names("no names at all") == frozenset()
     assert len(possible_names("中文名字很长" * 200)) < 300
 
@@ -77,6 +79,7 @@ def test_what_is_asked_of_somebody_is_asked_of_anybody() -> None:
     assert impersonal("Is jonas late?", ["jon"]) == "Is jonas late?"
     assert impersonal("小林去过哪些城市？", ["小林"]) == "某人去过哪些城市？"
     assert impersonal("小林和Jon都去过哪些城市？", ["jon", "小林"]) == "某人和某人都去过哪些城市？"
+    assert impersonal("小雲去過哪些城市？", ["小云"]) == "某人去过哪些城市？"
     assert impersonal("as it stands", []) == "as it stands"
 
 
@@ -85,7 +88,8 @@ def test_what_is_asked_of_somebody_is_asked_of_anybody() -> None:
     [
         ("What does Al paint?", "Al", True), ("What does AL's cat eat?", "Al", True), ("Did she also?", "Al", False),
         ("Which salad?", "Al", False), ("王小明画了什么", "王小明", True), ("他画了什么", "王小明", False),
-        ("Al今天画了什么", "Al", True), ("Where is Zoë?", "Zoe", True), ("anything", "a.*", False),
+        ("Al今天画了什么", "Al", True), ("陳偉今天畫了什麼", "陈伟", True),
+        ("Where is Zoë?", "Zoe", True), ("anything", "a.*", False),
     ],
 )  # fmt: skip
 def test_a_name_is_a_whole_word_where_there_are_spaces(query: str, name: str, named: bool) -> None:

@@ -30,6 +30,8 @@ from tests.samples import memory
         ("凤凰", "去凤凰的高铁改点了。", "place"),
         ("苹果", "苹果公布了季度财报。", "organisation"),
         ("苹果", "他每天早上吃一个苹果。", "thing"),
+        ("蘋果", "蘋果公佈了季度財報。", "organisation"),
+        ("黎明", "採訪黎明的錄音要整理好。", "person"),
         ("苹果", "箱子里有苹果。", None),
         ("C++ (old)", "He likes C++ (old) more.", "named"),
     ],
