@@ -49,8 +49,14 @@ def speaker(memory: Memory) -> str | None:
     """Who says it, if it may be a turn of talk in the usual form ``Name: text``; a heading may look like a name."""
     if memory.kind not in _TALK or memory.tier == "semantic":
         return None
-    match = _SPEAKER.match(memory.content)
-    return match[1].rstrip() if match else None
+    said = talk(memory.content)
+    return said[0] if said else None
+
+
+def talk(text: str) -> tuple[str, str] | None:
+    """Who says it, and what, if ``text`` has the form ``Name: text``."""
+    match = _SPEAKER.match(text)
+    return (match[1].rstrip(), text[match.end() - 1 :]) if match else None
 
 
 def is_turn(memory: Memory) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from ...schemas import Invalid, TimeRange
-from ..index import folded, han_share, is_identifier, terms
+from ..index import folded, han_share, is_identifier, talk, terms
 from ..simplified import simplified
 from ..when import Period, periods
 
@@ -37,7 +37,8 @@ _SEVERAL: Final = re.compile(
 class Question:
     """``chinese`` is the share of Chinese in the text, 0…1; ``identifiers`` are the codes in it, folded.
 
-    ``several``: it asks for more than one thing ("which cities", 哪些, "how many times").
+    ``several``: it asks for more than one thing ("which cities", 哪些, "how many times"). ``asker``: who asks, folded,
+    if it is a turn of talk itself ("Ann: what do I like?"), and ``asked`` what is asked then, or all of it, folded.
     """
 
     text: str
@@ -47,6 +48,8 @@ class Question:
     identifiers: frozenset[str]
     periods: tuple[Period, ...]
     several: bool
+    asker: str | None
+    asked: str
 
     @classmethod
     def of(cls, text: str, now: datetime, time_zone: str | None = None) -> Question:
@@ -55,6 +58,7 @@ class Question:
         Raises:
             Invalid: there is no such time zone.
         """
+        asker, asked = talk(text) or (None, text)
         return cls(
             text=text,
             folded=folded(text),
@@ -63,12 +67,14 @@ class Question:
             identifiers=frozenset(term for term in terms(text[:_READ]) if is_code(term)),
             periods=tuple(periods(text, now, _zone(time_zone))),
             several=_SEVERAL.search(simplified(text[:_READ])) is not None,
+            asker=folded(asker) if asker else None,
+            asked=folded(asked),
         )
 
     def names(self, name: str) -> bool:
-        """Whether ``name`` is in it: "Al" is not in "also"."""
+        """Whether it is asked of ``name``: "also" is not asked of Al, nor is what Al asks."""
         name = folded(name)
-        return name in self.folded and re.search(_whole(name), self.folded) is not None
+        return name in self.asked and re.search(_whole(name), self.asked) is not None
 
 
 def time_asked(question: Question, given: TimeRange | None) -> TimeRange | None:
@@ -90,8 +96,13 @@ def time_asked(question: Question, given: TimeRange | None) -> TimeRange | None:
 
 
 def possible_names(text: str) -> frozenset[str]:
-    """What at the beginning of ``text`` may be the name of somebody who speaks, folded: what has the form of one."""
+    """What at the beginning of ``text`` may be the name of somebody who speaks, folded: what has the form of one.
+
+    Who asks (see `Question`) is not meant.
+    """
     text = text[:_NAMES_READ]
+    if said := talk(text):
+        text = said[1]
     found: set[str] = set()
     for run in _CAPITALISED_RUN.finditer(text):
         words = list(re.finditer(_CAPITALISED, run[0]))

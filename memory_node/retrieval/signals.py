@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from ...schemas import Memory
-from ..index import Hit, han_share, speaker
+from ..index import Hit, folded, han_share, speaker
 from ..when import periods
 from .profiles import Profile
 from .question import Question
@@ -25,12 +25,13 @@ def signals_of(
 ) -> list[dict[str, float]]:
     """One mapping per hit. ``time`` and ``speaker`` are there only if the query names a time, or who said it.
 
-    With the latter comes ``present``: whether who is named said any of the hits from the same conversation.
+    ``present``: whether who is named, or asks, said any of the hits from the same conversation.
     ``telling`` is there for what somebody said. ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
     """
     speakers = [hit.once(speaker) if is_talk(hit) else None for hit in hits]
     named = {name for name in set(speakers) if name and question.names(name)}
-    present = {conversation(hit) for hit, who in zip(hits, speakers, strict=True) if who in named}
+    there = named | {name for name in set(speakers) if name and folded(name) == question.asker}
+    present = {conversation(hit) for hit, who in zip(hits, speakers, strict=True) if who in there}
     found = []
     for hit, who in zip(hits, speakers, strict=True):
         memory = hit.memory
@@ -49,6 +50,7 @@ def signals_of(
             signals["time"] = float(_in_time(hit, question))
         if named and who:
             signals["speaker"] = float(who in named)
+        if there and who:
             signals["present"] = float(conversation(hit) in present)
         if profile.telling and (who or memory.kind == "user_input"):
             signals["telling"] = hit.once(telling)

@@ -88,9 +88,23 @@ def test_what_is_asked_of_somebody_is_asked_of_anybody() -> None:
     [
         ("What does Al paint?", "Al", True), ("What does AL's cat eat?", "Al", True), ("Did she also?", "Al", False),
         ("Which salad?", "Al", False), ("王小明画了什么", "王小明", True), ("他画了什么", "王小明", False),
-        ("Al今天画了什么", "Al", True), ("陳偉今天畫了什麼", "陈伟", True),
+        ("Al: What do I paint?", "Al", False), ("Bo: What does Al paint?", "Al", True),
+        ("王小明：我画了什么？", "王小明", False), ("Al今天画了什么", "Al", True), ("陳偉今天畫了什麼", "陈伟", True),
         ("Where is Zoë?", "Zoe", True), ("anything", "a.*", False),
     ],
 )  # fmt: skip
 def test_a_name_is_a_whole_word_where_there_are_spaces(query: str, name: str, named: bool) -> None:
     assert Question.of(query, NOON).names(name) is named
+
+
+@pytest.mark.parametrize(
+    ("query", "asker", "names"),
+    [
+        ("Emily: What did I paint with Noor?", "emily", {"noor"}),
+        ("王小明：我画了什么？", "王小明", set()),
+        ("What did Emily paint?", None, {"emily"}),
+    ],
+)
+def test_who_begins_the_query_asks_it(query: str, asker: str | None, names: set[str]) -> None:
+    assert Question.of(query, NOON).asker == asker
+    assert {name for name in possible_names(query) if name in {"emily", "noor", "王小明"}} == names

@@ -184,6 +184,21 @@ def test_only_what_somebody_said_is_asked_how_much_it_tells() -> None:
     assert ["telling" in each.signals for each in scored([said])] == [True]
 
 
+@pytest.mark.parametrize(
+    ("said", "reply", "query"),
+    [
+        ("Caroline: I like seeds.", "Helper: Then sow poppies.", "Caroline: What did you tell me to sow?"),
+        ("李雷：我喜欢种花。", "助手：那就种罂粟吧。", "李雷：你让我种什么？"),
+    ],
+)
+def test_who_asks_need_not_have_said_the_answer_but_took_part(said: str, reply: str, query: str) -> None:
+    own, answer = hit(said, session_id="s1"), hit(reply, session_id="s1")
+    elsewhere = hit("Helper: Sow leeks.", session_id="s2")
+    signals = {each.memory.id: each.signals for each in scored([elsewhere, own, answer], query)}
+    assert [signals[each.id]["present"] for each in (own, answer, elsewhere)] == [1, 1, 0]
+    assert not any("speaker" in each for each in signals.values())
+
+
 def test_causes_of_a_good_hit_come_along() -> None:
     cause = hit("the disk was full", semantic=0.2, keyword=0)
     effect = hit("the backup failed", semantic=0.9, keyword=0.9, links=(Link(rel="caused_by", target=cause.id),))
