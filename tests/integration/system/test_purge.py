@@ -115,6 +115,8 @@ async def test_the_turn_after_forgets_it_too(
     assert (await alice.ask("get", id=after["id"], version=1))["memory"]["version"] == 1
     assert after["id"] in {m["id"] for m in await alice.retrieve(said[2])}
     assert {m["id"] for m in await all_of(alice, "agent/alice")} == {m["id"] for m in listed} - {purged["id"]}
+    versions = [m["version"] for m in await all_of(alice, "agent/alice", history=True) if m["id"] == after["id"]]
+    assert versions == [1, 2, 3], "an export has each once"
     found = await alice.ask("retrieve", query=said[2], after_seq=after["seq"])
     assert not found.get("degraded"), "what stood at that place can be found elsewhere"
     restored = await alice.ask("update", id=after["id"], expected_version=3, restore_version=1)
@@ -301,11 +303,11 @@ async def test_a_node_that_dies_while_it_erases_is_caught_up(tmp_path: Path) -> 
     assert list(places(tmp_path, numbers)) == []
 
 
-async def all_of(alice: Agent, pool: str) -> list[dict[str, Any]]:
+async def all_of(alice: Agent, pool: str, *, history: bool = False) -> list[dict[str, Any]]:
     memories: list[dict[str, Any]] = []
     cursor = None
     while True:
-        page = await alice.ask("list", pool=pool, cursor=cursor)
+        page = await alice.ask("list", pool=pool, cursor=cursor, history=history)
         memories += [version["memory"] for version in page["versions"]]
         cursor = page.get("cursor")
         if cursor is None:
