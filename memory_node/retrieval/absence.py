@@ -1,4 +1,9 @@
-"""Whether what is asked of something named is there at all: near misses, which look like answers to vectors and words.
+"""Whether there is an answer at all, where vectors and words bring something all the same.
+
+A question about nothing that is here ("What is the capital of Mongolia?" asked of a team's memories) finds what chance
+is like it.
+
+And near misses, which look like answers to vectors and words: what is asked of something named is not there.
 
 "Which port does the Lyon scanner use?" finds what there is about the Lyon scanner, and ports of others. Two things tell
 that this answers nothing. Names that are all known, and that no memory has together. Or: nothing that names it has any
@@ -16,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...schemas import Memory
-from ..index import Hit, folded, han_share, terms
+from ..index import Hit, folded, han_share, is_question, language, terms
 from .likeness import Likeness
 from .question import Question, impersonal, possible_names
 from .signals import is_talk
@@ -25,6 +30,12 @@ NEAR: Final = 0.4
 """What is so like the question asked of anybody may be an answer, whatever else is like it."""
 FARTHER: Final = 0.1
 """By so much something else has to be nearer. Both were chosen on the labelled cases: docs/retrieval.md."""
+
+RELATED: Final = 0.2
+"""Of .52 · meaning + .48 · words (as the profile `evidence` weighs them): of one question in a hundred that has an
+answer the best is below, and of seven in ten that were asked of other people's memories (docs/retrieval.md)."""
+RELATED_ACROSS: Final = 0.36
+"""The same of meaning alone, where words are silent: between languages."""
 
 _ANYTHING: Final = (
     "know known tell say all everything anything something information info detail details file record records note "
@@ -44,6 +55,24 @@ class Doubt:
 
     asked: str
     of: tuple[str, ...]
+
+
+def unrelated(hits: Sequence[Hit], question: Question) -> bool:
+    """Whether a question is about nothing of what was found.
+
+    Only what ends with a question mark is judged: what is looked for by a word or two ("recent incidents") is like
+    little of what it means. A time in the question fits what happened then, whatever it is like.
+    """
+    if question.periods or not is_question(question.text) or all(hit.semantic is None for hit in hits):
+        return False
+    asked_in = language(question.text)
+
+    def related(hit: Hit) -> bool:
+        meaning = hit.semantic or 0.0
+        across = meaning >= RELATED_ACROSS and hit.once(_language) != asked_in
+        return across or 0.52 * meaning + 0.48 * hit.keyword >= RELATED
+
+    return not any(map(related, hits))
 
 
 def doubted(hits: Sequence[Hit], question: Question) -> Doubt | None:
@@ -106,6 +135,10 @@ def _having(name: str, texts: Mapping[str, str]) -> set[str]:
 
 def _entities(memory: Memory) -> tuple[str, ...]:
     return tuple(folded(entity) for entity in memory.entities if len(entity) > 1)
+
+
+def _language(memory: Memory) -> str:
+    return language(memory.content)
 
 
 def _terms(memory: Memory) -> frozenset[str]:

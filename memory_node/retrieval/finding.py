@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...bus.log import Log
 from ...schemas import Unavailable
 from ..index import Calibration, Hit, Index, IndexFilter, IndexQuery, folded, search_entries, speaker
-from .absence import absent, doubted
+from .absence import absent, doubted, unrelated
 from .hops import Reached, hopped
 from .question import Question, possible_names
 
@@ -83,10 +83,12 @@ class Finding:
         among: IndexFilter,
         embed: Callable[[str], Awaitable[NDArray[Any] | None]],
     ) -> bool:
-        """Whether what is asked of something named is not there (see `absence`). Most often nothing has to be asked.
+        """Whether what is asked for is not there (see `absence`). Most often nothing has to be asked.
 
         ``embed`` gives the raw query vector of a text.
         """
+        if unrelated(hits, question):
+            return True
         doubt = doubted(hits, question)
         if doubt is None or not doubt.of:
             return doubt is not None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from afterwit.memory_node.index import Hit
 from afterwit.memory_node.retrieval import Question
-from afterwit.memory_node.retrieval.absence import FARTHER, NEAR, Doubt, absent, doubted
+from afterwit.memory_node.retrieval.absence import FARTHER, NEAR, Doubt, absent, doubted, unrelated
 from afterwit.schemas import Link
 from tests import samples
 from tests.samples import NOON, memory
@@ -91,3 +91,29 @@ def test_it_is_absent_if_something_else_is_much_nearer() -> None:
     assert absent(own=0.1, best=0.1 + 2 * FARTHER)
     assert not absent(own=0.1, best=0.1)
     assert not absent(own=NEAR, best=1.0)
+
+
+def is_foreign(query: str, *found: tuple[str, float, float]) -> bool:
+    hits = [samples.hit(memory(content), semantic=meaning, keyword=words) for content, meaning, words in found]
+    return unrelated(hits, Question.of(query, NOON))
+
+
+@pytest.mark.parametrize(("query", "content"), [("Who wrote Hamlet?", "Tea at four"), ("水的沸点是多少？", "四点喝茶")])
+def test_a_question_that_nothing_has_to_do_with_has_no_answer(query: str, content: str) -> None:
+    assert is_foreign(query, (content, 0.3, 0.0), (content, 0.2, 0.1))
+    assert not is_foreign(query, (content, 0.3, 0.0), (content, 0.3, 0.2)), "words"
+    assert not is_foreign(query, (content, 0.5, 0.0)), "meaning"
+    assert not is_foreign(query.rstrip("?？"), (content, 0.3, 0.0)), "what is looked for by a word or two"
+
+
+def test_between_languages_less_meaning_is_enough() -> None:
+    assert not is_foreign("水的沸点是多少？", ("Water boils at 100 °C", 0.37, 0.0))
+    assert is_foreign("水的沸点是多少？", ("四点喝茶", 0.37, 0.0))
+
+
+def test_a_time_in_the_question_fits_what_happened_then() -> None:
+    assert not is_foreign("What was decided in May?", ("Tea at four", 0.2, 0.0))
+
+
+def test_where_meaning_is_not_known_nothing_is_foreign() -> None:
+    assert not unrelated([samples.hit(memory("Tea"), semantic=None)], Question.of("Who wrote Hamlet?", NOON))
