@@ -68,6 +68,11 @@ class Log:
         self._current = Reader(nc, names.LOG, leader=replicas > 1, timeout_s=timeout_s)
         self._any_replica = Reader(nc, names.LOG, timeout_s=timeout_s)
 
+    @property
+    def largest(self) -> int:
+        """Bytes that a message to or from the server may take, beside its headers."""
+        return self._nc.max_payload - names.HEADER_ALLOWANCE
+
     async def append(self, entry: LogEntry, *, expected_seq: int, waited_for: bool = False) -> int:
         """Append one version and return its sequence.
 
@@ -172,8 +177,7 @@ class Log:
         if waited_for:
             headers[names.WAITED_FOR] = "1"
         append = _Append(Question(names.log(memory.pool, memory.id), data, headers), expected_seq)
-        limit = self._nc.max_payload - names.HEADER_ALLOWANCE
-        if len(data) > limit:
+        if len(data) > (limit := self.largest):
             append.result = TooLarge(
                 f"the memory takes {len(data)} bytes in the log and may take {limit}", field="", limit_bytes=limit
             )

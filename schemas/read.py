@@ -31,15 +31,20 @@ class GetReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every version of a memory, oldest first: who changed what, and when."""
+    """Every version of a memory, oldest first: who changed what, and when; page by page where there are many."""
 
     id: MemoryId
+    cursor: Annotated[str, Meta(max_length=64, description="From the last page; left out: the beginning.")] | None = (
+        None
+    )
+    limit: Annotated[int, Meta(ge=1, le=256, description="Left out: as many as one reply has room for.")] | None = None
 
 
 class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One version; ``changes`` maps a field to [old, new], and is empty for the first."""
+    """One version; ``changes`` maps a field to [old, new]. It is empty for the first, and where nothing differs."""
 
     version: int
+    change: Change
     at: Time
     actor: str
     reason: str | None = None
@@ -47,9 +52,10 @@ class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistoryReply(msgspec.Struct, frozen=True, kw_only=True):
-    """Oldest first."""
+    """Oldest first. ``cursor`` is where the next page begins, and null at the end."""
 
     versions: tuple[VersionRecord, ...]
+    cursor: str | None = None
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

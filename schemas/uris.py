@@ -4,7 +4,7 @@
 ``memory://pools``                    the pools that the reader may see
 ``memory://<kind>/<name>``            a pool
 ``memory://<kind>/<name>/<id>``       a memory
-``…/<id>/history``                    its versions
+``…/<id>/history``                    its versions; ``…/history?cursor=<cursor>`` is a further page of them
 ``memory://agent/<id>/session/<s>``   a session's window
 ``memory://<kind>/<name>/entity/<e>`` what a pool knows of an entity (its name in UTF-8, percent-encoded)
 ====================================  =============================================
@@ -24,6 +24,7 @@ from .words import MEANING_OF_PATTERN, AgentName, Label, MemoryId, PoolName, Ses
 
 POOLS: Final = "memory://pools"
 _SCHEME: Final = "memory://"
+_PAGE: Final = re.compile(r"history\?cursor=([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,12 @@ class PoolUri:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRef:
-    """A memory, or its history."""
+    """A memory, or its history; with ``cursor``, a further page of it."""
 
     pool: str
     id: str
     history: bool = False
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,10 @@ def parse_uri(uri: str) -> PoolsUri | PoolUri | MemoryRef | SessionUri | EntityU
             return MemoryRef(f"{kind}/{name}", id)
         case [kind, name, id, "history"] if _is(PoolName, f"{kind}/{name}") and _is(MemoryId, id):
             return MemoryRef(f"{kind}/{name}", id, history=True)
+        case [kind, name, id, page] if (
+            _is(PoolName, f"{kind}/{name}") and _is(MemoryId, id) and (on := _PAGE.fullmatch(page))
+        ):
+            return MemoryRef(f"{kind}/{name}", id, history=True, cursor=on[1])
         case [kind, name, "entity", entity] if _is(PoolName, f"{kind}/{name}") and (named := _name(entity)):
             return EntityUri(f"{kind}/{name}", named)
     raise Invalid(f"{uri!r} is not a memory:// URI of a pool, memory, history, session or entity", field="uri")

@@ -209,7 +209,7 @@ class Hub:
                 return
             case PoolUri(pool) | EntityUri(pool) if await self._access.readers(pool, {agent}):
                 return
-            case MemoryRef(pool, id) if await self._access.readers(pool, {agent}):
+            case MemoryRef(pool, id, cursor=None) if await self._access.readers(pool, {agent}):
                 await self._node.ask(agent, Get(uri=memory_uri(pool, id)), GetReply)
                 return
         raise NotFound(f"{uri} is not there, or not for you")

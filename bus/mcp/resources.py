@@ -69,8 +69,8 @@ TEMPLATES: Final = [
     ResourceTemplate(
         name="history",
         title="A memory's history",
-        uri_template="memory://{kind}/{pool}/{id}/history",
-        description="Every version of a memory: who changed what, and when.",
+        uri_template="memory://{kind}/{pool}/{id}/history{?cursor}",
+        description="Every version of a memory: who changed what, and when. With a `cursor` there are further pages.",
         mime_type=JSON,
     ),
     ResourceTemplate(
@@ -134,9 +134,9 @@ async def read_resource(node: Node, agent: str, uri: str) -> ReadResourceResult:
             value = await _pool(node, agent, pool)
         case MemoryRef(pool, id, history=False):
             value = (await node.ask(agent, Get(uri=memory_uri(pool, id)), GetReply)).memory
-        case MemoryRef(pool, id):
+        case MemoryRef(pool, id, cursor=cursor):
             await node.ask(agent, Get(uri=memory_uri(pool, id)), GetReply)  # that it is in this pool
-            value = await node.ask(agent, History(id=id), HistoryReply)
+            value = await node.ask(agent, History(id=id, cursor=cursor), HistoryReply)
         case EntityUri(pool, name):
             value = await node.ask(agent, Entity(pool=pool, name=name), EntityReply)
         case SessionUri(owner, session_id) if owner == agent:

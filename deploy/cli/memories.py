@@ -109,6 +109,8 @@ async def trace(output: Output, target: Target, effects: bool, **fields: Any) ->
 @client_options
 async def history(output: Output, target: Target, id: str) -> None:
     """Every version of the memory ID: who changed what, and when."""
+    import msgspec
+
     from ...schemas import History, HistoryReply
     from ...schemas.codec import convert
     from ..client import bus_client
@@ -117,6 +119,10 @@ async def history(output: Output, target: Target, id: str) -> None:
     request = convert({"id": id}, History)
     async with bus_client(target) as bus:
         reply = await bus.call("history", request, HistoryReply)
+        while reply.cursor is not None:
+            request = msgspec.structs.replace(request, cursor=reply.cursor)
+            page = await bus.call("history", request, HistoryReply)
+            reply = msgspec.structs.replace(page, versions=reply.versions + page.versions)
     output.result(reply, versions(reply))
 
 

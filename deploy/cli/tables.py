@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...schemas import ExplainReply, HistoryReply, RetrieveReply, TraceReply
+from ...schemas import ExplainReply, HistoryReply, RetrieveReply, TraceReply, VersionRecord
 
 _LONGEST_VALUE: Final = 60
 _UNITS: Final = (("y", 365 * 86_400), ("mo", 30 * 86_400), ("d", 86_400), ("h", 3600), ("min", 60))
@@ -100,13 +100,20 @@ def versions(reply: HistoryReply) -> RenderableType:
     table.add_column("by")
     table.add_column("what changed", overflow="fold")
     for version in reply.versions:
-        changes = Text("\n").join(
+        lines = [
             Text.assemble((name, "bold"), f": {_short(old)} → {_short(new)}")
             for name, (old, new) in version.changes.items()
-        )
+        ] or [Text(_without_difference(version), style="dim")]
+        if version.reason:
+            lines.append(Text(version.reason, style="dim"))
         at = version.at.astimezone().isoformat(sep=" ", timespec="seconds")
-        table.add_row(str(version.version), at, version.actor, changes or Text("created", style="dim"))
+        table.add_row(str(version.version), at, version.actor, Text("\n").join(lines))
     return table
+
+
+def _without_difference(version: VersionRecord) -> str:
+    """What a version did that changed no field."""
+    return version.change if version.change in ("created", "purged") else f"{version.change}: nothing differs"
 
 
 def _short(value: Any) -> str:

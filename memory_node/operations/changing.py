@@ -87,7 +87,9 @@ class Changing:
     async def _updated(self, caller: Caller, request: Update, record: LogRecord) -> UpdateReply:
         old = record.entry.memory
         findings: tuple[GuardFinding, ...] = ()
+        reason: str | None = None
         if request.restore_version is not None:
+            reason = f"version {request.restore_version} restored"
             changed = _restored(old, await self._version(old, request.restore_version))
         else:
             changes = dict(request.changes)
@@ -96,7 +98,7 @@ class Changing:
                 changes["content"] = texts["content"]
                 changes.setdefault("fact", read_again(old.fact, old.content, texts["content"]))
             changed = replace(old, **{field: _utc(value) for field, value in changes.items()})
-        memory = await self._write(record, changed, _change_between(old, changed), caller.agent)
+        memory = await self._write(record, changed, _change_between(old, changed), caller.agent, reason)
         conflicts: tuple[Conflict, ...] = ()
         if (old.content, old.fact, old.kind, old.tier) != (memory.content, memory.fact, memory.kind, memory.tier):
             memory, conflicts = await self._contradicting.settle(memory)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
+
+import msgspec
 
 from ...bus.log import Log, LogRecord
 from ...bus.rpc import Caller
@@ -12,6 +13,8 @@ from ...schemas.uris import MemoryRef, parse_uri
 from ..access import Access, no_such_memory
 
 _BOOKKEEPING: Final = frozenset({"version", "seq", "updated_at"})
+_AROUND_BYTES: Final = 128
+"""Of a page, beside its versions."""
 
 
 async def readable_record(log: Log, access: Access, agent: str, id: str, pool: str | None = None) -> LogRecord:
@@ -55,23 +58,38 @@ class Reading:
         raise Invalid(f"version: {id} {left} {memory.version}", field="version", current_version=memory.version)
 
     async def history(self, caller: Caller, request: History) -> HistoryReply:
-        """Every version, oldest first, each with what it changed."""
+        """Versions, oldest first, each with what it changed: as many as there is room for in one reply."""
+        told = 0 if request.cursor is None else _version_in(request.cursor)
         latest = await readable_record(self._log, self._access, caller.agent, request.id)
-        return HistoryReply(versions=version_records(await history_of(self._log, latest)))
+        records = await history_of(self._log, latest)
+        limit, room = request.limit or len(records), self._log.largest - _AROUND_BYTES
+        page: list[VersionRecord] = []
+        for previous, record in zip((None, *records), records, strict=False):
+            if record.entry.memory.version <= told:
+                continue
+            version = _version(previous, record)
+            room -= len(msgspec.json.encode(version)) + 1
+            if page and (len(page) == limit or room < 0):
+                return HistoryReply(versions=tuple(page), cursor=str(page[-1].version))
+            page.append(version)
+        return HistoryReply(versions=tuple(page))
 
 
-def version_records(records: Sequence[LogRecord]) -> tuple[VersionRecord, ...]:
-    """The history that log records tell."""
-    before: list[Memory | None] = [None, *(record.entry.memory for record in records)]
-    return tuple(
-        VersionRecord(
-            version=record.entry.memory.version,
-            at=record.entry.memory.updated_at,
-            actor=record.entry.actor,
-            reason=record.entry.reason,
-            changes=_difference(previous, record.entry.memory) if previous else {},
-        )
-        for previous, record in zip(before, records, strict=False)
+def _version_in(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > 18:
+        raise Invalid("the cursor must be one from an earlier reply of history", field="cursor")
+    return int(cursor)
+
+
+def _version(previous: LogRecord | None, record: LogRecord) -> VersionRecord:
+    entry = record.entry
+    return VersionRecord(
+        version=entry.memory.version,
+        change=entry.change,
+        at=entry.memory.updated_at,
+        actor=entry.actor,
+        reason=entry.reason,
+        changes=_difference(previous.entry.memory, entry.memory) if previous else {},
     )
 
 

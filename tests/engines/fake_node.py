@@ -116,8 +116,14 @@ class FakeNode:
         self._find(agent, request.id)
         return HistoryReply(
             versions=tuple(
-                VersionRecord(version=m.version, at=m.updated_at, actor=m.author, changes={"content": ("a", "b")})
-                for m in self.memories[request.id]
+                VersionRecord(
+                    version=m.version,
+                    change="updated",
+                    at=m.updated_at,
+                    actor=m.author,
+                    changes={"content": ("a", "b")},
+                )
+                for m in self.memories[request.id][int(request.cursor or 0) :]
             )
         )
 

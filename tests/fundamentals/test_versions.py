@@ -65,6 +65,27 @@ async def test_the_history_says_who_changed_what(alice: Agent, bob: Agent, pool:
     assert (await alice.read(f"{memory['uri']}/history"))["versions"] == [first, second]
 
 
+async def test_a_long_history_is_read_page_by_page(alice: Agent) -> None:
+    """As many versions as a reply has room for, or ``limit`` of them; ``cursor`` says where the next page begins."""
+    memory = await alice.store("The gate opens at 0.")
+    for hour in range(1, 5):
+        await alice.ask("update", id=memory["id"], expected_version=hour, content=f"The gate opens at {hour}.")
+    versions = (await alice.ask("history", id=memory["id"]))["versions"]
+    page = await alice.ask("history", id=memory["id"], limit=2)
+    assert (page["versions"], page["cursor"]) == (versions[:2], "2")
+    page = await alice.ask("history", id=memory["id"], limit=2, cursor="2")
+    assert (page["versions"], page["cursor"]) == (versions[2:4], "4")
+    assert await alice.read(f"{memory['uri']}/history?cursor=4") == {"versions": versions[4:]}
+
+
+async def test_the_history_tells_of_a_restoring_that_changed_nothing(alice: Agent) -> None:
+    """By its reason, like any."""
+    memory = await alice.store("Draft one.")
+    await alice.tool("memory_update", id=memory["id"], expected_version=1, restore_version=1)
+    last = (await alice.ask("history", id=memory["id"]))["versions"][-1]
+    assert (last["change"], last["changes"], last["reason"]) == ("updated", {}, "version 1 restored")
+
+
 async def test_an_old_version_can_still_be_read(alice: Agent) -> None:
     """By its number."""
     memory = await alice.store("Draft one.")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from afterwit.deploy.client import Target, bus_client
 from afterwit.deploy.probes import gateway_health
+from afterwit.schemas import History, HistoryReply, Store, StoreReply, Update, UpdateReply
 from tests.engines.shell import WITHIN_S, Shell
 from tests.engines.system import System
 from tests.engines.waiting import wait_until
@@ -45,6 +47,25 @@ async def test_store_retrieve_change_forget(shell: Shell) -> None:
     assert versions[-1]["changes"]["status"] == ["active", "archived"]
     _, refusal = await shell.run("history", memory_id, "--token", other, status=1)
     assert refusal.startswith("not_found: ")
+
+
+async def test_a_history_that_no_single_message_holds(shell: Shell) -> None:
+    name, token = await shell.new_agent()
+    async with bus_client(Target(url=shell.system.ready.nats, token=token, agent=name)) as bus:
+        memory_id = (await bus.call("store", Store(content="The gate opens at 0."), StoreReply)).memory.id
+        for hour in range(1, 24):
+            request = Update(
+                id=memory_id,
+                expected_version=hour,
+                content=f"The gate opens at {hour}.",
+                data=f"{hour:02}" * 120_000,
+            )
+            await bus.call("update", request, UpdateReply)
+        first = await bus.call("history", History(id=memory_id), HistoryReply)
+        assert first.cursor == str(first.versions[-1].version), "as many as there is room for"
+    versions = (await shell.json("history", memory_id, "--token", token))["versions"]
+    assert [version["version"] for version in versions] == list(range(1, 25))
+    assert [v["changes"]["content"][0] for v in versions[1:]] == [f"The gate opens at {hour}." for hour in range(23)]
 
 
 async def test_pools_and_watching(shell: Shell) -> None:

@@ -152,7 +152,7 @@ CASES: dict[str, Callable[[Own, Things], list[Request]]] = {
     ],
     "end_session": lambda own, its: [{"session_id": its.session}, {"session_id": its.session, "outcome": "success"}],
     "forget": _forget,
-    "history": lambda own, its: [{"id": id} for id in _ids(its)],
+    "history": lambda own, its: [{"id": id, **how} for id in _ids(its) for how in ({}, {"cursor": "1", "limit": 1})],
     "list": lambda own, its: [
         {"pool": pool, **how}
         for pool in (its.pool, its.private_pool)
@@ -212,10 +212,11 @@ def resources(own: Own, its: Things) -> dict[str, list[str]]:
             f"memory://{own.pool}/{its.shared_id}",
             f"memory://{its.pool}/{own.memory}",
         ],
-        "memory://{kind}/{pool}/{id}/history": [
+        "memory://{kind}/{pool}/{id}/history{?cursor}": [
             f"memory://{its.private_pool}/{its.private_id}/history",
             f"memory://{its.pool}/{its.shared_id}/history",
             f"memory://{own.pool}/{its.shared_id}/history",
+            f"memory://{its.pool}/{its.shared_id}/history?cursor=1",
         ],
         "memory://{kind}/{pool}/entity/{entity}": [
             f"memory://{its.private_pool}/entity/{its.entity}",

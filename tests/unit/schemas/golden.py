@@ -57,7 +57,7 @@ HEALTH = {"active": 3, "archived_share": 0.25, "mean_confidence": 0.5, "open_con
 RETENTION = {"working": 7, "episodic": 90, "semantic": None}
 POOL = {"pool": "shared/ops", "role": "owner", "description": "operations", "counts": {"semantic": 3},
         "health": HEALTH, "retention_days": RETENTION}  # fmt: skip
-VERSION = {"version": 2, "at": WHEN, "actor": "alice", "changes": {"content": ["old", "new"]}}
+VERSION = {"version": 2, "change": "updated", "at": WHEN, "actor": "alice", "changes": {"content": ["old", "new"]}}
 EVIDENCE: dict[str, Any] = {"evidence": [OTHER], "because": "it was said"}
 KEEP = {
     "op": "store", "content": "Marta sits on the aisle", "kind": "preference", **EVIDENCE, "contradicting": [ID],
@@ -111,8 +111,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "GuardFinding": FINDING,
     "Health": {"pool": "shared/ops", "entities": 5},
     "HealthReply": {**HEALTH, "pool": "shared/ops", "entities": ["db-3"], "without_data": [OTHER]},
-    "History": {"id": ID},
-    "HistoryReply": {"versions": [VERSION]},
+    "History": {"id": ID, "cursor": "3", "limit": 10},
+    "HistoryReply": {"versions": [VERSION], "cursor": "2"},
     "ListMemories": {"pool": "shared/ops", "cursor": "17", "limit": 10, "history": True},
     "ListedVersion": {"memory": MEMORY, "change": "updated", "actor": "bob", "reason": "moved"},
     "ListMemoriesReply": {
