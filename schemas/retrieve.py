@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from ._checks import check_times
+from .errors import Invalid
 from .memory import Memory
 from .words import Budget, Kind, Label, Labels, MemoryId, PoolName, Seq, SessionId, Text, Tier, Time, Unit
 
@@ -20,6 +21,11 @@ class TimeRange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __post_init__(self) -> None:
         check_times(**{"time_range.start": self.start, "time_range.end": self.end})
+
+    @property
+    def reversed(self) -> bool:
+        """Whether it ends before it starts."""
+        return self.start is not None and self.end is not None and self.end < self.start
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,6 +42,12 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_confidence: Unit | None = None
     clearance: Annotated[Labels, Meta(description="Sensitivity labels that this task is cleared for.")] = ()
     include_archived: bool = False
+
+    def __post_init__(self) -> None:
+        if self.time_range is not None and self.time_range.reversed:
+            raise Invalid(
+                "time_range: its end lies before its start; give the earlier time as start", field="time_range"
+            )
 
     @property
     def names_nothing(self) -> bool:
@@ -70,6 +82,7 @@ class Retrieve(Where, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_times(now=self.now)
 
 
@@ -90,7 +103,8 @@ class RetrievedItem(msgspec.Struct, frozen=True, kw_only=True):
 class RetrieveReply(msgspec.Struct, frozen=True, kw_only=True):
     """``items`` best first. ``degraded`` names the parts that were away while it was made.
 
-    ``hints`` are a word about each pool of the items that does badly; of those that do well there is none.
+    ``hints`` are a word about each pool of the items that does badly (of those that do well there is none), and one if
+    `only_then` was asked for and the query names no time, so that nothing was filtered by it.
     """
 
     items: tuple[RetrievedItem, ...]

@@ -24,6 +24,7 @@ from ...schemas import (
     Pools,
     PoolsReply,
 )
+from ...schemas.beginnings import beginning
 from ...schemas.codec import JSON, encode, to_plain
 from ...schemas.uris import (
     POOLS,
@@ -166,7 +167,7 @@ async def _pool(node: Node, agent: str, pool: str) -> dict[str, Any]:
 def _preview(memory: Memory) -> dict[str, Any]:
     return {
         **to_plain(memory),
-        "content": memory.content[:_PREVIEW_CHARS],
+        "content": beginning(memory.content, _PREVIEW_CHARS),
         "data": None,
         "truncated": len(memory.content) > _PREVIEW_CHARS or memory.data is not None,
     }

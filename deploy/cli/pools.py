@@ -51,14 +51,19 @@ async def create(
 @pool.command("set")
 @click.argument("pool")
 @_retention_option
+@click.option("--no-retention", is_flag=True, help="Keep every tier for as long as it is needed.")
 @asynchronous
 @client_options
-async def set_(output: Output, target: Target, pool: str, retention: tuple[tuple[str, int], ...]) -> None:
-    """Say how long POOL is kept; without --retention as long as it is needed. POOL may be your private one."""
+async def set_(
+    output: Output, target: Target, pool: str, retention: tuple[tuple[str, int], ...], no_retention: bool
+) -> None:
+    """Say how long POOL is kept, in place of what was said before. POOL may be your private one."""
     from ...schemas import PoolReply, PoolSet
     from ...schemas.codec import convert
     from ..client import bus_client
 
+    if bool(retention) == no_retention:
+        raise click.UsageError("give --retention for every tier that has an end, or --no-retention if none has")
     request = convert({"pool": pool, "retention_days": dict(retention)}, PoolSet)
     async with bus_client(target) as bus:
         reply = await bus.call("pool_set", request, PoolReply)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ...bus.rpc import Caller
 from ...schemas import Entity, EntityMeaning, EntityMemory, EntityReply, Memory, NotFound, RelatedName
+from ...schemas.beginnings import beginning
 from ...schemas.words import HIDDEN, Kind
 from ..access import Access, no_such_pool
 from ..index import Calibration, Index, IndexFilter, IndexQuery, Near, bare
@@ -109,5 +110,5 @@ def _part(memory: Memory, now: datetime) -> str:
 
 def _mention(memory: Memory) -> EntityMemory:
     cut = len(memory.content) > _CONTENT
-    content = memory.content[: _CONTENT - 1] + "…" if cut else memory.content
+    content = beginning(memory.content, _CONTENT - 1) + "…" if cut else memory.content
     return EntityMemory(memory=replace(memory, content=content, data=None), truncated=cut or memory.data is not None)

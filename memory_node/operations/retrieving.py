@@ -135,7 +135,7 @@ class Retrieving:
             no_answer=not items,
             degraded=tuple(degraded),
             total_candidates=len(hits),
-            hints=self._hints(item.memory.pool for item in items),
+            hints=(*_unheeded(request, question), *self._hints(item.memory.pool for item in items)),
         )
 
     async def feedback(self, caller: Caller, request: Feedback) -> FeedbackReply:
@@ -210,6 +210,13 @@ class Retrieving:
             degraded.append("inference")
             return None
         return np.asarray(vector)
+
+
+def _unheeded(request: Retrieve, question: Question) -> tuple[str, ...]:
+    """What was asked for and could not be done."""
+    if request.only_then and not question.periods:
+        return ("only_then filtered nothing, since no time was read in the query: name one, or give time_range",)
+    return ()
 
 
 @dataclasses.dataclass(slots=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from ...schemas.beginnings import beginning
 from ..index import language
 
 # A full stop ends a sentence unless it stands in a number, an abbreviation or a name (v2.8.1, e.g., Dr. Amsel, a.b.c).
@@ -62,7 +63,7 @@ def shortened(text: str, most: int = 200) -> str:
     text = " ".join(text.split())
     if len(text) <= most:
         return text
-    cut = text[: most - 1]
+    cut = beginning(text, most - 1)
     space = cut.rfind(" ")
     return (cut[:space] if space > most * 0.7 else cut).rstrip(" ,;，；") + "…"
 

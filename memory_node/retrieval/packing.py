@@ -9,6 +9,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from ...schemas import Memory, RetrievedItem
+from ...schemas.beginnings import beginning
 from ..bulk import Beside
 from ..tokens import TokenCounter, count_tokens
 from .likeness import Likeness
@@ -85,7 +86,7 @@ def pack(
 def _cut(memory: Memory, max_content_length: int) -> Memory:
     if len(memory.content) <= max_content_length:
         return memory
-    return replace(memory, content=memory.content[: max_content_length - 1] + "…")
+    return replace(memory, content=beginning(memory.content, max_content_length - 1) + "…")
 
 
 def _fitting(content: str, tokens: int, count: TokenCounter) -> str:
@@ -97,7 +98,7 @@ def _fitting(content: str, tokens: int, count: TokenCounter) -> str:
             low = middle
         else:
             high = middle - 1
-    return content[:low] + "…"
+    return beginning(content, low) + "…"
 
 
 def _why(folded: Folded, now: datetime) -> str:

@@ -30,6 +30,9 @@ async def test_a_time_in_the_question_is_understood(alice: Agent, pool: str) -> 
         asked = {"query": "What was booked last week?", "pools": [pool], "now": now, "only_then": True}
         (item,) = (await alice.tool("memory_retrieve", **asked))["items"]
         assert item["memory"]["content"] == expected, "it is a filter, if that is asked for"
+    for query in ("What was booked?", "订了什么？"):
+        asked = {"query": query, "pools": [pool], "only_then": True}
+        assert "only_then filtered nothing" in (await alice.tool("memory_retrieve", **asked))["hints"][0]
 
 
 async def test_the_same_said_twice_is_one_item(alice: Agent, pool: str) -> None:

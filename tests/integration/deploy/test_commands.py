@@ -80,7 +80,7 @@ async def test_pools_and_watching(shell: Shell) -> None:
     assert (listed[1]["retention_days"]["working"], listed[1]["retention_days"]["episodic"]) == (7, 90)
     told, _ = await shell.run("pool", "set", pool, "--retention", "semantic", "365", "--token", owner)
     assert "semantic memories for 365 days" in told
-    _, refusal = await shell.run("pool", "set", pool, "--token", member, status=1)
+    _, refusal = await shell.run("pool", "set", pool, "--no-retention", "--token", member, status=1)
     assert refusal.startswith("forbidden: ")
 
     await shell.run("store", "before anybody watched", "--pool", pool, "--token", member)

@@ -62,6 +62,12 @@ def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
     assert run(*arguments).exit_code == 2
 
 
+@pytest.mark.parametrize("options", [[], ["--retention", "episodic", "9", "--no-retention"]])
+def test_what_a_pool_keeps_is_cleared_only_by_saying_so(options: list[str]) -> None:
+    result = run("pool", "set", "shared/p", *options, "--token", new_token("alice"))
+    assert (result.exit_code, "--no-retention" in result.stderr) == (2, True)
+
+
 def test_an_error_is_one_readable_line_with_a_remedy() -> None:
     result = run("pool", "list")
     assert result.exit_code == 1

@@ -34,6 +34,14 @@ def test_a_long_content_is_cut_and_says_so() -> None:
     assert item.truncated
 
 
+def test_an_emoji_is_not_cut_in_two() -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    (item,) = pack([scored(f"好{family}们都在", 1.0)], top_k=1, max_content_length=5, max_tokens=None, now=NOW)
+    assert item.memory.content == "好…"
+    cuts = {text[:-1] for n in range(1, 12) for text in packed([scored(f"{family} are {family} here", 1.0)], tokens=n)}
+    assert all(cut.count("\u200d") % 2 == 0 for cut in cuts)
+
+
 def test_large_data_is_left_out_and_says_so() -> None:
     (item,) = pack(
         [scored("x", 1.0, data={"rows": ["y" * 5000]})], top_k=1, max_content_length=10, max_tokens=None, now=NOW

@@ -190,6 +190,9 @@ def test_an_optional_field_may_be_null_and_data_keeps_its_nulls() -> None:
         convert({"query": "x", "top_k": 51}, Retrieve)
 
 
+REVERSED = {"start": "2026-05-02T00:00:00Z", "end": "2026-05-01T00:00:00Z"}
+
+
 @pytest.mark.parametrize(
     ("kind", "values", "field", "remedy"),
     [
@@ -218,6 +221,8 @@ def test_an_optional_field_may_be_null_and_data_keeps_its_nulls() -> None:
             "time_range.end",
             "0001-01-02",
         ),
+        (Retrieve, {"query": "上个月", "time_range": REVERSED}, "time_range", "the earlier time as start"),
+        (Forget, {"where": {"time_range": REVERSED}, "reason": "x"}, "time_range", "the earlier time as start"),
         (
             PoolGrant,
             {"pool": "shared/a", "agent": "bob", "role": "reader", "until": "9999-12-31T23:59:59-14:00"},
