@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 import rjieba
 
 from ...schemas import Fact
+from ..simplified import simplified
 from . import cues
 from .axes import opposite
 from .facts import compare_facts
@@ -68,6 +69,7 @@ def judge(
 
     ``b_is_newer``: ``b`` was said later. That alone makes no supersession (it may be a mistake), its words decide.
     """
+    a, b = simplified(a), simplified(b)
     if max(len(a), len(b)) > LONGEST and (fact_a is None or fact_b is None):
         same = squeezed(a) == squeezed(b)
         return (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from ..simplified import simplified
 from . import cues
 from .conflicts import LONGEST
 from .keeping import details, squeezed
@@ -128,9 +129,9 @@ def same_again(text: str, earlier: Sequence[str], similarities: Sequence[float] 
     ``similarities`` are calibrated ones to each earlier statement, if the caller has them: at 0.95 or more, fewer
     shared words are enough.
     """
-    said = Statement(text[:LONGEST])
+    said = Statement(simplified(text[:LONGEST]))
     for i in range(len(earlier) - 1, -1, -1):
-        before = Statement(earlier[i][:LONGEST])
+        before = Statement(simplified(earlier[i][:LONGEST]))
         if squeezed(text) == squeezed(earlier[i]):
             return i
         if said.negated != before.negated or said.names != before.names or not _same_figures(said, before):

@@ -58,7 +58,7 @@ def conditions(text: str) -> list[str]:
     return [
         sentence
         for sentence in sentences(text)
-        if cues.CONSTRAINT.search(sentence) or cues.PREFERENCE.search(sentence) or cues.WISH.search(sentence)
+        if any(cue.search(simplified(sentence)) for cue in (cues.CONSTRAINT, cues.PREFERENCE, cues.WISH))
     ]
 
 

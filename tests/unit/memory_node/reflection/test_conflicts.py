@@ -20,6 +20,8 @@ NEAR = 0.87  # similarity tells little: opposites are as near as paraphrases
         ("The deadline for the grant is 3 May.", "The deadline for the grant is 13 May."),
         ("The old printer supports duplex.", "The old printer does not support duplex."),
         ("这家餐厅接受刷卡。", "这家餐厅不接受刷卡，只收现金。"),
+        ("這家餐廳接受刷卡。", "这家餐厅不接受刷卡，只收现金。"),
+        ("所有發票都已經付清。", "還有三張發票沒有付。"),
         ("Every build-agent runs kernel 6.8.", "build-agent-12 runs kernel 6.1."),
         ("Ana Costa speaks Spanish.", "Ana Costa speaks no Spanish."),
         ("导游会说法语。", "导游不懂法语。"),

@@ -48,6 +48,8 @@ def test_a_success_after_a_failure_is_its_remedy() -> None:
         ("Budget is 96 EUR.", "Budget is 95 EUR.", False),
         ("我喜欢靠窗的座位。", "我喜欢靠窗座位", True),
         ("我不喜欢靠窗的座位。", "我喜欢靠窗座位", False),
+        ("我喜歡靠窗的座位。", "我喜欢靠窗座位", True),
+        ("我沒喜歡靠窗的座位。", "我喜欢靠窗座位", False),
     ],
 )
 def test_saying_it_again_is_seen(text: str, before: str, again: bool) -> None:

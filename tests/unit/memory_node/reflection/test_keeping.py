@@ -85,9 +85,10 @@ def test_details(text: str, expected: list[str]) -> None:
 
 
 def test_conditions_are_sentences_word_for_word() -> None:
-    assert conditions("Nice day. I must be back by Thursday 18:00. 她对花生过敏。") == [
+    assert conditions("Nice day. I must be back by Thursday 18:00. 她对花生过敏。 她對花生過敏。") == [
         "I must be back by Thursday 18:00.",
         "她对花生过敏。",
+        "她對花生過敏。",
     ]
 
 
