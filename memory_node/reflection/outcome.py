@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from ...schemas import Memory
+from ..simplified import simplified
 from . import cues
 from .sentences import sentences
 
@@ -52,7 +53,7 @@ def outcome(events: Sequence[Memory]) -> Outcome:
             return "success" if worked else "partial"
         if told == "unknown" or (told == "failure" and worked and len(results) > 1):
             return "success" if worked else "failure"
-    feedback = [event.content for event in after if event.kind == "user_input"]
+    feedback = [simplified(event.content) for event in after if event.kind == "user_input"]
     if told == "unknown" and feedback:
         return "success" if cues.PLEASED.search(feedback[-1]) and not cues.SCORN.search(feedback[-1]) else "unknown"
     if told == "success" and feedback and cues.SCORN.search(feedback[-1]) and not cues.PLEASED.search(feedback[-1]):
@@ -72,7 +73,7 @@ def is_failure(text: str, data: object = None) -> bool:
             return True
         if any(key in data and not data[key] for key in ("count", "found", "total")):
             return True
-    text = text.strip()
+    text = simplified(text.strip())
     if re.search(
         r"\b0 (?:errors?|failed|failures?)\b|no errors|没有(?:错误|报错|告警)|无(?:错误|告警)", text, re.IGNORECASE
     ):
@@ -81,7 +82,7 @@ def is_failure(text: str, data: object = None) -> bool:
 
 
 def _of_answer(text: str) -> Outcome:
-    parts = sentences(text)
+    parts = sentences(simplified(text))
     undone = [i for i, part in enumerate(parts) if _UNDONE.search(part)]
     achieved = [i for i, part in enumerate(parts) if _ACHIEVED.search(_UNDONE.sub(" ", part))]
     if not undone:
@@ -118,6 +119,6 @@ def user_feedback(events: Sequence[Memory]) -> str | None:
             found += [
                 part
                 for part in sentences(event.content)
-                if cues.PLEASED.search(part) or cues.SCORN.search(part) or cues.CORRECTION.search(part)
+                if any(cue.search(simplified(part)) for cue in (cues.PLEASED, cues.SCORN, cues.CORRECTION))
             ]
     return " ".join(found[-3:]) or None

@@ -24,7 +24,7 @@ _WORD: Final = re.compile(
 )
 """What belongs to a number (its sign, its currency, per cent) is of its word."""
 _ARTICLES: Final = frozenset(("a", "an", "the"))
-_NEGATION: Final = re.compile(r"n['’]t$|^(?:not|no|never|without|nor|cannot)$|[不没無无未别非]")
+_NEGATION: Final = re.compile(r"n['’]t$|^(?:not|no|never|without|nor|cannot)$|[不没无未别非]")
 _LITTLE: Final = frozenset(
     "a an the of to in on at by for from with and or is are was were be it its this that as not no i you he she we they".split()  # noqa: E501, SIM905
 )
