@@ -22,9 +22,9 @@ MOST_WAITING: Final = 4096
 """Then an import waits for them. What waits when a node ends, the pool's review looks at (`Review`)."""
 AT_ONCE: Final = 2
 """While one is judged, in a process of its own, another is looked for in the index."""
-_PAUSE_S: Final = 0.05
+_PAUSE_S: Final = 0.5
 """An import whose last items are stored has ended if no others come for so long."""
-_LONGEST_S: Final = 0.25
+_LONGEST_S: Final = 1.0
 """How long a memory gives way to imports: they may never end."""
 
 
@@ -43,6 +43,7 @@ class Settling:
         self._imports = 0
         self._over = asyncio.Event()
         self._over.set()
+        self._ending: asyncio.TimerHandle | None = None
         self._waiting: asyncio.Queue[Memory] = asyncio.Queue(most)
 
     @contextmanager
@@ -50,15 +51,14 @@ class Settling:
         """As long as the block runs, an import is under way."""
         self._imports += 1
         self._over.clear()
+        if self._ending is not None:
+            self._ending.cancel()
         try:
             yield
         finally:
             self._imports -= 1
-            asyncio.get_running_loop().call_later(_PAUSE_S, self._let_go)
-
-    def _let_go(self) -> None:
-        if not self._imports:
-            self._over.set()
+            if not self._imports:
+                self._ending = asyncio.get_running_loop().call_later(_PAUSE_S, self._over.set)
 
     async def take(self, memory: Memory) -> None:
         """See to ``memory`` later; waits while too many wait already."""

@@ -78,6 +78,21 @@ async def test_it_gives_way_to_an_import_and_not_for_ever(monkeypatch: pytest.Mo
             await wait_until(lambda: len(settled.contents) == 3, description="the third is, beside the import")
 
 
+async def test_an_import_whose_next_items_come_soon_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling_room, "_PAUSE_S", 0.02)
+    monkeypatch.setattr(settling_room, "_LONGEST_S", 3600.0)
+    settled = Settled()
+    settling = Settling(settled, Background(Way()))
+    await settling.take(memory("a fact", kind="fact", seq=1))
+    async with running(settling):
+        with settling.importing():
+            await asyncio.sleep(0)
+        with settling.importing():
+            await asyncio.sleep(0.06)
+            assert not settled.contents
+        await wait_until(lambda: bool(settled.contents), description="it is settled")
+
+
 async def test_when_half_of_what_may_wait_does_both_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling_room, "_LONGEST_S", 3600.0)
     settled = Settled()
