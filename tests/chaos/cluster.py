@@ -1,7 +1,7 @@
 """The bus on three NATS servers, two nodes and two gateways over one index by URL; servers are killed or cut off.
 
-Where there can be network namespaces, Valkey, the index and each node hang on cables of their own, which are pulled
-out as well: packets vanish, and no connection is closed.
+Where there can be network namespaces, Valkey, the index, each node and each gateway hang on cables of their own, which
+are pulled out as well: packets vanish, and no connection is closed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from tests.engines.nats_cluster import ClusterServer, NatsCluster
 from tests.engines.qdrant import QdrantFacade
 from tests.engines.valkey import Valkey
 
-from .node import SPACES
+from . import gateway, node
 from .run import Trial
+from .spaces import offer
 
 _SERVER: Final = "server"
 _NODES: Final = 2
+_GATEWAYS: Final = 2
 _DOWN_S: Final = 4.0
 _CABLE_OUT_S: Final = (1.0, 4.0, 15.0)
 _CUT_OFF_S: Final = 15.0
@@ -51,19 +53,20 @@ def clustered(directory: Path, seed: int, seconds: float) -> Iterator[Trial]:
         options: tuple[str, ...] = ()
         index: Cable | None = None
         if network:
-            index, window, *nodes = (network.lay() for _ in range(2 + _NODES))
+            index, window, *parts = (network.lay() for _ in range(2 + _NODES + _GATEWAYS))
+            nodes, gateways = parts[:_NODES], parts[_NODES:]
             valkey = stack.enter_context(Valkey(directory / "valkey", window))
             options = ("--redis-url", valkey.url)
-            spaces = directory / "spaces"
-            spaces.mkdir()
-            for cable in nodes:
-                (spaces / cable.space).touch()
-            variables = {SPACES: str(spaces)}
+            variables = {
+                node.SPACES: offer(directory / "nodes", nodes),
+                gateway.SPACES: offer(directory / "gateways", gateways),
+            }
             chance = random.Random(seed)  # noqa: S311  # as in `plan`
             cuttings = {
                 "index cable": _Cutting("index", [index], chance),
                 "Valkey cable": _Cutting("Valkey", [window], chance),
                 "node cable": _Cutting("node", nodes, chance),
+                "gateway cable": _Cutting("gateway", gateways, chance),
             }
             for cutting in cuttings.values():
                 stack.callback(cutting.finish)
@@ -74,7 +77,7 @@ def clustered(directory: Path, seed: int, seconds: float) -> Iterator[Trial]:
             seconds,
             parts=("node", "gateway"),
             options=(
-                *("--nodes", str(_NODES), "--gateways", "2"),
+                *("--nodes", str(_NODES), "--gateways", str(_GATEWAYS)),
                 *options,
                 *("--nats-url", cluster.url, "--qdrant-url", qdrant.url),
             ),

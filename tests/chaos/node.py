@@ -1,13 +1,12 @@
 """A node whose embedder gives vectors at once, and can be told to fail or to be slow: what is killed here is the rest.
 
-The file ``embedder`` in the node's data directory says ``away``, ``slow`` or, if it is not there, nothing. A node moves
-to the far end of a cable (`tests.engines.cables`) that no other one has, where `SPACES` names namespaces.
+The file ``embedder`` in the node's data directory says ``away``, ``slow`` or, if it is not there, nothing. Where
+`SPACES` says so, a node moves to the far end of a cable (`tests.chaos.spaces`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import sys
 import time
@@ -24,9 +23,10 @@ from afterwit.memory_node.settings import NodeSettings
 from afterwit.schemas import Unavailable
 from tests.benchmarks.stub import StubEmbedder
 
+from .spaces import go_on_in, take
+
 CONTROL: Final = "embedder"
 SPACES: Final = "AFTERWIT_CHAOS_SPACES"
-"""A directory in which each file is named as a network namespace; who has locked it is in there."""
 _SLOW_S: Final = 0.3
 
 
@@ -46,24 +46,8 @@ class DoubtfulEmbedder(StubEmbedder):
         return super().embed(texts, role)
 
 
-def move_to_space(directory: Path) -> None:
-    """Go on in a namespace that is free, under the same process id, until the process ends."""
-    for space in sorted(directory.iterdir()):
-        lock = os.open(space, os.O_RDWR)
-        os.set_inheritable(lock, True)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        os.environ.pop(SPACES)
-        inside = ("ip", "netns", "exec", space.name, sys.executable, "-m", "tests.chaos.node")
-        os.execvp(inside[0], inside)  # noqa: S606  # no shell is what is wanted
-    raise RuntimeError(f"no namespace is free in {directory}")
-
-
 if __name__ == "__main__":
     if SPACES in os.environ:
-        move_to_space(Path(os.environ[SPACES]))
+        go_on_in(take(Path(os.environ.pop(SPACES))), (sys.executable, "-m", "tests.chaos.node"))
     settings = NodeSettings.from_env(os.environ)
     asyncio.run(main(settings, embedder=DoubtfulEmbedder(settings.data_dir / CONTROL)))

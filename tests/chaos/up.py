@@ -1,4 +1,7 @@
-"""`afterwit up` with the nodes of `tests.chaos.node`: `python -m tests.chaos.up`, with the options of the original."""
+"""`afterwit up` with the nodes of `tests.chaos.node`: `python -m tests.chaos.up`, with the options of the original.
+
+Gateways hang on cables where these are offered (`tests.chaos.gateway`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from afterwit.deploy.ready import Ready
 from afterwit.deploy.supervisor import Event
 from afterwit.deploy.up import UpOptions, up
 
+from .gateway import SPACES
+
 _NODE: Final = (sys.executable, "-m", "tests.chaos.node")
+_GATEWAY: Final = (sys.executable, "-m", "tests.chaos.gateway")
 
 
 class _Plain:
@@ -47,7 +53,8 @@ def _main() -> None:
     data_dir, agents = DataDir.find(given.pop("data_dir"), os.environ), tuple(given.pop("agents"))
     options = UpOptions(data_dir=data_dir, agents=agents, **given)
     options.check(os.environ)
-    asyncio.run(up(options, _Plain(), environ=os.environ, programs=Programs(node=_NODE)))
+    programs = Programs(node=_NODE, gateway=_GATEWAY) if SPACES in os.environ else Programs(node=_NODE)
+    asyncio.run(up(options, _Plain(), environ=os.environ, programs=programs))
 
 
 if __name__ == "__main__":
