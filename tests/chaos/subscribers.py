@@ -66,8 +66,10 @@ class Follower(Worker):
         """Until told to stop, and then to the end."""
         waking = asyncio.create_task(self._listen(), name=f"{self.name} listens")
         try:
-            while not await self._page() or not self.stop.is_set():
-                pass
+            over = False
+            while not over:
+                last = self.stop.is_set()  # a page that was asked for before is not the last one, though it was empty
+                over = await self._page() and last
         finally:
             waking.cancel()
             await asyncio.wait((waking,))
