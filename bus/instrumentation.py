@@ -27,29 +27,22 @@ _meter = metrics.get_meter("afterwit")
 
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
-ASKED: Final = _meter.create_histogram(
-    "afterwit.client.request.duration",
-    unit="s",
-    description="From the request to its answer, where it was asked (a gateway, mostly).",
-    explicit_bucket_boundaries_advisory=_SECONDS,
+
+def _create_histogram(name: str, description: str, bounds: tuple[float, ...] = _SECONDS) -> metrics.Histogram:
+    return _meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=bounds)
+
+
+ASKED: Final = _create_histogram(
+    "afterwit.client.request.duration", "From the request to its answer, where it was asked (a gateway, mostly)."
 )
-SERVED: Final = _meter.create_histogram(
-    "afterwit.server.request.duration",
-    unit="s",
-    description="What a node takes for a request.",
-    explicit_bucket_boundaries_advisory=_SECONDS,
-)
-STAGES: Final = _meter.create_histogram(
+SERVED: Final = _create_histogram("afterwit.server.request.duration", "What a node takes for a request.")
+STAGES: Final = _create_histogram(
     "afterwit.retrieve.stage.duration",
-    unit="s",
-    description="What a stage of a retrieval takes: the same stages as `afterwit explain` shows.",
-    explicit_bucket_boundaries_advisory=_SECONDS,
+    "What a stage of a retrieval takes: the same stages as `afterwit explain` shows.",
 )
-VISIBLE: Final = _meter.create_histogram(
+VISIBLE: Final = _create_histogram(
     "afterwit.index.delay",
-    unit="s",
-    description="From the log to the index: how long the oldest entry of a batch was not to be found.",
-    explicit_bucket_boundaries_advisory=_SECONDS,
+    "From the log to the index: how long the oldest entry of a batch was not to be found.",
 )
 INDEXED: Final = _meter.create_counter(
     "afterwit.index.entries", unit="{entry}", description="Log entries that were made visible."
@@ -60,11 +53,8 @@ INGESTED: Final = _meter.create_counter(
 BURIED: Final = _meter.create_counter(
     "afterwit.dead_letters", unit="{letter}", description="What could not be processed and was laid aside."
 )
-JOBS: Final = _meter.create_histogram(
-    "afterwit.reflection.duration",
-    unit="s",
-    description="What a job of looking back takes, each try.",
-    explicit_bucket_boundaries_advisory=(*_SECONDS, 60.0, 300.0),
+JOBS: Final = _create_histogram(
+    "afterwit.reflection.duration", "What a job of looking back takes, each try.", (*_SECONDS, 60.0, 300.0)
 )
 
 _MEMORY_OPERATION: Final = {

@@ -142,18 +142,17 @@ class WritePath:
         results = await self._log.append_many([(draft.entry(), draft.expected_seq) for draft in ready])
         return sum(isinstance(result, int) for result in results)
 
-    async def part(self, record: LogRecord, earlier: Sequence[EarlierVersion]) -> LogRecord:
-        """Append this newest version once more, made without the turn before it; answers the new entry.
+    async def part(self, record: LogRecord, earlier: Sequence[EarlierVersion]) -> None:
+        """Append this newest version once more, made without the turn before it.
 
-        It keeps ``earlier``, the versions before whose entries it replaces, and has no embedding where inference is
-        away: that is filled in later.
+        The new entry keeps ``earlier``, the versions before whose entries it replaces, and has no embedding where
+        inference is away: that is filled in later.
 
         Raises:
             WrongLastSequence: somebody else wrote meanwhile.
         """
         (draft,) = await self._embedded([_once_more(record, earlier=tuple(earlier))], Priority.BULK)
-        seq = await self._log.append(draft.entry(), expected_seq=draft.expected_seq)
-        return LogRecord(replace(draft.entry(), memory=replace(draft.memory, seq=seq)), seq)
+        await self._log.append(draft.entry(), expected_seq=draft.expected_seq)
 
     def _has_embedding(self, record: LogRecord) -> bool:
         made = record.entry.embedding
