@@ -215,11 +215,10 @@ async def test_a_request_without_a_reply_subject_is_dropped(nc: Client) -> None:
 
 async def test_leaving_finishes_what_was_taken(nats_server: NatsServer, nc: Client) -> None:
     client = await connect(nats_server.url, name="caller")
-    begun = asyncio.Event()
+    leaving = asyncio.Event()
 
     async def work(caller: Caller, request: PoolCreate) -> PoolReply:
-        begun.set()
-        await asyncio.sleep(0.05)
+        await leaving.wait()
         return PoolReply(pool=request.pool)
 
     requester = Requester(client)
@@ -228,7 +227,9 @@ async def test_leaving_finishes_what_was_taken(nats_server: NatsServer, nc: Clie
             group.create_task(requester.call("alice", "pool_create", PoolCreate(pool=f"shared/p{n}")))
             for n in range(500)
         ]
-        await begun.wait()
+        await wait_until(lambda: client.stats["out_msgs"] >= 500, description="all requests are written")
+        await client.flush()  # the server has passed them on
+        asyncio.get_running_loop().call_later(0.05, leaving.set)
     assert {call.result().pool for call in calls} == {f"shared/p{n}" for n in range(500)}
     await client.close()
 
