@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -16,7 +17,7 @@ from ..mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _TIMEOUT_S: Final = 5.0
 _WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})
-_MARKER: Final = {"KV-Operation": "DEL", "Nats-TTL": "1m"}
+MARKER_KEPT: Final = timedelta(hours=1)
 """A deletion's marker goes by itself: nobody watches, and those that stay would be read with every question."""
 
 
@@ -75,7 +76,8 @@ class Bucket:
     async def newest(self, pattern: str) -> int:
         """The revision of what was written last under the keys that match; 0 if there are none.
 
-        As long as it stays, nothing that `matching` gave has changed: a deletion is written as well.
+        As long as it stays, nothing that `matching` gave has changed: a deletion is written as well. Who did not look
+        for longer than `MARKER_KEPT` cannot tell: the deletion's marker has gone, and what is newest now was so before.
         """
         stored = await self._reader.last(self._prefix + pattern)
         return 0 if stored is None else stored.seq
@@ -93,7 +95,8 @@ class Bucket:
 
     async def delete(self, key: str, *, expected: int, over: str | None = None) -> None:
         """Delete ``key`` under the same condition as `put`."""
-        await self._write(key, b"", _MARKER, expected, over)
+        marker = {"KV-Operation": "DEL", "Nats-TTL": f"{MARKER_KEPT.total_seconds():.0f}s"}
+        await self._write(key, b"", marker, expected, over)
 
     async def _write(self, key: str, value: bytes, headers: Mapping[str, str], expected: int, over: str | None) -> None:
         headers = {**headers, names.EXPECTED_SUBJECT_SEQ: str(expected)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 
@@ -15,11 +15,21 @@ from ...schemas import Forbidden, Grant, Invalid, NotFound, PoolRecord, PoolSett
 from ...schemas.codec import decode, encode
 from ...schemas.words import Role
 from .. import names
-from ._bucket import Bucket, Entry, LostRaceError
+from ._bucket import MARKER_KEPT, Bucket, Entry, LostRaceError
 
 _ATTEMPTS: Final = 32
 _KNOWN: Final = 256
 """Agents whose grants are kept."""
+_UNCHANGED_FOR: Final = MARKER_KEPT / 2
+"""For so long after it was last looked for, a deletion made since is sure to have its marker still."""
+
+
+class _Known(NamedTuple):
+    """The grants of an agent as of ``revision``, the last one at ``seen_at``."""
+
+    revision: int
+    seen_at: datetime
+    grants: dict[str, Grant]
 
 
 class PoolRegistry:
@@ -27,7 +37,8 @@ class PoolRegistry:
 
     Each question is a read (about 0.3 ms), so that what was revoked is gone at once; with ``replicas`` the leader alone
     is asked. The grants of one agent, which may be hundreds, are kept for as long as the registry says, each time, that
-    nothing was written to them since. A change of a grant is a compare-and-set over *all* grants of its pool, so
+    nothing was written to them since; who was away for so long that a deletion's marker may have come and gone reads
+    them anew. A change of a grant is a compare-and-set over *all* grants of its pool, so
     that of two owners who revoke each other one loses and looks again. A grant whose ``until`` has passed is as good
     as none everywhere.
 
@@ -43,7 +54,7 @@ class PoolRegistry:
     ) -> None:
         self._bucket = Bucket(nc, names.POOLS, leader=replicas > 1)
         self._now = now
-        self._known: dict[str, tuple[int, dict[str, Grant]]] = {}
+        self._known: dict[str, _Known] = {}
 
     async def create(self, pool: str, description: str, by: str) -> None:
         """Make a shared pool whose owner is ``by``.
@@ -137,14 +148,21 @@ class PoolRegistry:
     async def grants_of(self, agent: str) -> dict[str, Grant]:
         """The grants of one agent by shared pool."""
         of_agent = names.grants_of_agent(agent)
-        revision, grants = self._known.get(agent, (-1, {}))
-        if revision != await self._bucket.newest(of_agent):
+        now, known = self._now(), self._known.get(agent)
+        if (
+            known is None
+            or abs(now - known.seen_at) > _UNCHANGED_FOR
+            or known.revision != await self._bucket.newest(of_agent)
+        ):
             entries = await self._bucket.matching(of_agent)
             revision = max((entry.revision for entry in entries.values()), default=0)
             grants = {names.parse_grant_key(key)[0]: grant for key, grant in _given(entries).items()}
-            while len(self._known) >= _KNOWN:
-                del self._known[next(iter(self._known))]
-            self._known[agent] = revision, grants
+        else:
+            revision, grants = known.revision, known.grants
+        self._known.pop(agent, None)
+        while len(self._known) >= _KNOWN:
+            del self._known[next(iter(self._known))]  # who has not asked for the longest time
+        self._known[agent] = _Known(revision, now, grants)
         return self._in_force(grants)
 
     async def grants_in(self, pool: str) -> dict[str, Grant]:

@@ -8,6 +8,7 @@ from nats.aio.client import Client
 
 from afterwit.bus import names
 from afterwit.bus.identity import PoolRegistry
+from afterwit.bus.identity._bucket import MARKER_KEPT
 from afterwit.schemas import Forbidden, Invalid, NotFound
 
 TEAM = "shared/team"
@@ -74,6 +75,32 @@ async def test_what_another_node_grants_and_revokes_is_seen_by_one_that_asked_be
     both = {TEAM: "reader", other: "reader"}
     assert (first, unchanged, promoted) == (both, both, {TEAM: "writer", other: "reader"})
     assert (left, await seen()) == ({TEAM: "writer"}, {})
+
+
+async def test_a_revocation_whose_marker_is_gone_is_seen_by_one_that_asked_long_before(node: Client) -> None:
+    """The newest grant that is left is then the one that was the newest before."""
+    now = datetime(2026, 11, 30, tzinfo=UTC)
+    elsewhere, pools = PoolRegistry(node), PoolRegistry(node, now=lambda: now)
+    older, newer = TEAM, "shared/other"
+    for pool in (older, newer):
+        await elsewhere.create(pool, "", by="alice")
+        await elsewhere.grant(pool, "bob", "reader", until=None, by="alice")
+    assert sorted(await pools.grants_of("bob")) == [newer, older]
+    await elsewhere.revoke(older, "bob", by="alice")
+    marker = names.kv_subject(names.POOLS, names.grant_key(older, "bob"))
+    await node.jetstream().purge_stream(names.kv_stream(names.POOLS), subject=marker)
+    now += MARKER_KEPT
+    assert list(await pools.grants_of("bob")) == [newer]
+
+
+async def test_a_marker_outlives_what_is_believed_without_reading(node: Client, pools: PoolRegistry) -> None:
+    await pools.create(TEAM, "", by="alice")
+    await pools.grant(TEAM, "bob", "reader", until=None, by="alice")
+    await pools.revoke(TEAM, "bob", by="alice")
+    key = names.kv_subject(names.POOLS, names.grant_key(TEAM, "bob"))
+    stored = await node.jetstream().get_last_msg(names.kv_stream(names.POOLS), key)
+    assert stored.headers is not None
+    assert stored.headers["Nats-TTL"] == f"{MARKER_KEPT.total_seconds():.0f}s"
 
 
 async def test_a_grant_is_seen_at_once_and_gone_at_once(pools: PoolRegistry) -> None:
