@@ -41,7 +41,7 @@ from ._points import DENSE, FIELDS, MEMORY, WORDS, FieldKind, PointData
 from ._search import First, Missing, Nearest, Newest, Read, Scores, Size, Step, alone, searching
 from .analysis import SparseWeights
 from .calibration import Calibration
-from .index import Hit, IndexQuery, Stored, WordArrays
+from .index import Hit, IndexQuery, PackedWords, Stored
 
 _PARAMS: Final[dict[FieldKind, Callable[[], Any]]] = {
     "tenant": lambda: KeywordIndexParams(is_tenant=True),
@@ -120,12 +120,15 @@ class _Answering:
             case Missing():
                 return self._missing(step)
             case Size(among):
-                return self._shard.count(CountRequest(exact=False, filter=self._filter(among)))
+                return self._kept.points(among, lambda: self._shard.count(self._about(among)))
             case Read(ids):
                 return self._kept.read(ids, self._stored)
             case Newest(among, limit):
                 records, _ = self._shard.scroll(newest(among, limit, ["seq", MEMORY]))
                 return {record.id: version for record in records if (version := _version(record)) is not None}
+
+    def _about(self, among: Conditions | None) -> CountRequest:
+        return CountRequest(exact=False, filter=self._filter(among))
 
     def _first(self, dense: Nearest | None, words: Nearest | None) -> tuple[Scores, Scores, list[float]]:
         lists = [self._request(query) for query in (dense, words) if query is not None]
@@ -213,32 +216,34 @@ def _version(record: Any) -> Stored | None:
         str(record.id),
         payload["seq"],
         payload[MEMORY].encode(),
-        None if DENSE not in vectors else np.array(vectors[DENSE], dtype=np.float32),
-        None if WORDS not in vectors else _arrays(vectors[WORDS]),
+        None if DENSE not in vectors else np.array(vectors[DENSE], dtype=np.float32).tobytes(),
+        None if WORDS not in vectors else _packed(vectors[WORDS]),
     )
 
 
-def _arrays(words: SparseVector) -> WordArrays:
-    return np.array(words.indices, dtype=np.uint32), np.array(words.values, dtype=np.float32)
+def _packed(words: SparseVector) -> PackedWords:
+    terms, weights = np.array(words.indices, dtype=np.uint32), np.array(words.values, dtype=np.float32)
+    return PackedWords(terms.tobytes(), weights.tobytes())
 
 
 def _top(term: int, answer: list[Any]) -> Top | None:
     """What the memory that was found for ``term`` alone, with a weight of 1, says of it."""
     if not answer:
         return None
-    terms, weights = _arrays(answer[0].vector[WORDS])
-    return Top(answer[0].score, answer[0].score / float(weights[terms == term][0]))
+    words: SparseVector = answer[0].vector[WORDS]
+    return Top(answer[0].score, answer[0].score / words.values[words.indices.index(term)])
 
 
-def similarities(vectors: Mapping[Any, NDArray[np.float32] | None], vector: NDArray[np.float32]) -> dict[Any, float]:
+def similarities(vectors: Mapping[Any, bytes | None], vector: NDArray[np.float32]) -> dict[Any, float]:
     """The cosine of each with ``vector``, all of unit length. What has none is left out."""
     having = {id: each for id, each in vectors.items() if each is not None}
     if not having:
         return {}
-    return dict(zip(having, (np.stack(list(having.values())) @ vector).tolist(), strict=True))
+    rows = np.frombuffer(b"".join(having.values()), dtype=np.float32).reshape(len(having), -1)
+    return dict(zip(having, (rows @ vector).tolist(), strict=True))
 
 
-def word_scores(words: Mapping[Any, WordArrays | None], worth: Mapping[int, float]) -> dict[Any, float]:
+def word_scores(words: Mapping[Any, PackedWords | None], worth: Mapping[int, float]) -> dict[Any, float]:
     """The engine's score of each for a query: over its words, the query's weight times idf times the memory's weight.
 
     ``worth`` is the former two. What has none of the words is left out.
@@ -247,13 +252,13 @@ def word_scores(words: Mapping[Any, WordArrays | None], worth: Mapping[int, floa
     if not having or not worth:
         return {}
     asked = np.array(sorted(worth), dtype=np.uint32)
-    factors = np.array([worth[int(term)] for term in asked])
-    terms = np.concatenate([each[0] for each in having.values()])
-    weights = np.concatenate([each[1] for each in having.values()])
-    owners = np.repeat(np.arange(len(having)), [len(each[0]) for each in having.values()])
-    places = np.minimum(np.searchsorted(asked, terms), len(asked) - 1)
-    parts = np.where(asked[places] == terms, factors[places] * weights, 0.0)
-    sums = np.bincount(owners, weights=parts, minlength=len(having)).tolist()
+    terms = np.frombuffer(b"".join([each.terms for each in having.values()]), dtype=np.uint32)
+    weights = np.frombuffer(b"".join([each.weights for each in having.values()]), dtype=np.float32)
+    ends = np.cumsum([len(each.terms) // terms.itemsize for each in having.values()])
+    found = np.flatnonzero(np.isin(terms, asked))  # few of all
+    factors = np.array([worth[term] for term in terms[found].tolist()])
+    owners = np.searchsorted(ends, found, side="right")
+    sums = np.bincount(owners, weights=factors * weights[found], minlength=len(having)).tolist()
     return {id: score for id, score in zip(having, sums, strict=True) if score > 0}
 
 

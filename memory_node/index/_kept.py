@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +26,7 @@ this when all is made of it that ever is."""
 _CORPORA: Final = 32
 _TERMS: Final = 2048
 """Of each corpus: about half a megabyte."""
+_SILENT: Final = 4096
 
 
 class Top(NamedTuple):
@@ -34,8 +36,16 @@ class Top(NamedTuple):
     idf: float
 
 
+@dataclass(slots=True)
+class _Corpus:
+    """What is known of one: words (``None``: no memory has it), and how many points it has."""
+
+    tops: dict[int, Top | None] = field(default_factory=dict)
+    points: int | None = None
+
+
 class Kept:
-    """The versions that were found last, up to about ``max_bytes``, and what words are worth where.
+    """The versions that were found last, up to about ``max_bytes``; what words are worth where; who never speaks.
 
     Ids are as the index has them. Used from several threads.
     """
@@ -43,7 +53,8 @@ class Kept:
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._versions: OrderedDict[Any, Stored] = OrderedDict()
-        self._tops: OrderedDict[Conditions | None, dict[int, Top | None]] = OrderedDict()
+        self._corpora: OrderedDict[Conditions | None, _Corpus] = OrderedDict()
+        self._silent: set[str] = set()
         self._bytes = 0
         self._lock = Lock()
         self._changing = 0
@@ -71,7 +82,7 @@ class Kept:
         fresh = dict(read(missing))
         with self._lock:
             # What was read while something was written may be what was there before.
-            if not self._changing and changes == self._changes:
+            if self._same_as(changes):
                 for id, version in fresh.items():
                     self._keep(id, version)
         return found | fresh
@@ -88,32 +99,63 @@ class Kept:
     def tops(self, corpus: Conditions | None, terms: Iterable[int]) -> tuple[dict[int, Top | None], int]:
         """What is known of ``terms`` in ``corpus`` (``None``: no memory has it), and when: see `add_tops`."""
         with self._lock:
-            known = self._tops.get(corpus, {})
+            known = self._corpora.get(corpus, _Corpus()).tops
             return {term: known[term] for term in terms if term in known}, self._changes
 
     def add_tops(self, corpus: Conditions | None, tops: Mapping[int, Top | None], since: int) -> None:
         """``tops`` were read in ``corpus`` after `tops` gave ``since``."""
         with self._lock:
-            if self._changing or since != self._changes:
-                return
-            known = self._tops.setdefault(corpus, {})
-            if len(known) + len(tops) > _TERMS:
-                known.clear()
-            known.update(tops)
-            while len(self._tops) > _CORPORA:
-                self._tops.popitem(last=False)
+            if self._same_as(since):
+                known = self._corpus(corpus).tops
+                if len(known) + len(tops) > _TERMS:
+                    known.clear()
+                known.update(tops)
+
+    def points(self, corpus: Conditions | None, count: Callable[[], int]) -> int:
+        """How many points ``corpus`` has; ``count`` tells, if that is not known."""
+        with self._lock:
+            known, changes = self._corpora.get(corpus, _Corpus()).points, self._changes
+        if known is not None:
+            return known
+        counted = count()
+        with self._lock:
+            if self._same_as(changes):
+                self._corpus(corpus).points = counted
+        return counted
+
+    def anybody(self, speakers: Iterable[str], speak: Callable[[], bool]) -> bool:
+        """Whether any of ``speakers`` says anything anywhere; ``speak`` tells, if that is not known."""
+        with self._lock:
+            unheard, changes = self._silent.issuperset(speakers), self._changes
+        if unheard:
+            return False
+        if speak():
+            return True
+        with self._lock:
+            if self._same_as(changes):
+                if len(self._silent) >= _SILENT:
+                    self._silent.clear()
+                self._silent.update(speakers)
+        return False
 
     @contextmanager
-    def changing(self, ids: Iterable[Any] | None, pools: Set[str] = frozenset()) -> Iterator[None]:
-        """While these (``None``: all) are written, in ``pools``; what was known of them is not given out any more."""
+    def changing(
+        self, ids: Iterable[Any] | None, pools: Set[str] = frozenset(), speakers: Set[str] = frozenset()
+    ) -> Iterator[None]:
+        """While these (``None``: all) are written, in ``pools``, some of them turns of ``speakers``.
+
+        What was known of all these is not given out any more.
+        """
         with self._lock:
             if ids is None:
                 self._drop(self._versions.keys())
-                self._tops.clear()
+                self._corpora.clear()
+                self._silent.clear()
             else:
                 self._drop(ids)
-                for corpus in [each for each in self._tops if _concerns(each, pools)]:
-                    del self._tops[corpus]
+                self._silent -= speakers
+                for corpus in [each for each in self._corpora if _concerns(each, pools)]:
+                    del self._corpora[corpus]
             self._changing += 1
         try:
             yield
@@ -126,6 +168,16 @@ class Kept:
         """Let go of these."""
         with self._lock:
             self._drop(ids)
+
+    def _same_as(self, changes: int) -> bool:
+        """Whether nothing was written since then."""
+        return not self._changing and changes == self._changes
+
+    def _corpus(self, corpus: Conditions | None) -> _Corpus:
+        known = self._corpora.setdefault(corpus, _Corpus())
+        while len(self._corpora) > _CORPORA:
+            self._corpora.popitem(last=False)
+        return known
 
     def _used(self, id: Any) -> Stored | None:
         version = self._versions.get(id)

@@ -31,9 +31,11 @@ from ._edge import edge_filter, edge_point, newest, search
 from ._kept import Kept
 from ._points import DENSE, MEMORY, SCHEMA, latest, points, seq_of
 from ._shards import Shards
+from .analysis import folded
 from .calibration import Calibration, file_stem
 from .filters import IndexFilter
 from .index import Checksum, Facet, Hit, IndexQuery, Pace, checksum_of
+from .recipe import speaker
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -126,8 +128,8 @@ class EdgeIndex:
     async def find(self, filter: IndexFilter, limit: int) -> list[Memory]:
         """See `Index.find`."""
         if limit <= _SHORT:
-            return self._at_once(_find, filter, limit)
-        return await self._read(_find, filter, limit)
+            return self._at_once(_find, self._kept, filter, limit)
+        return await self._read(_find, self._kept, filter, limit)
 
     async def count(self, filter: IndexFilter) -> int:
         """See `Index.count`."""
@@ -273,7 +275,9 @@ class EdgeIndex:
             present = _seqs(serving, [entry.memory.id for entry in entries])
             self._put_into(shard, [entry for entry in entries if seq_of(entry) >= present.get(entry.memory.id, -1)])
         memories = [entry.memory for entry in entries]
-        with self._kept.changing([UUID(memory.id).int for memory in memories], {memory.pool for memory in memories}):
+        pools = {memory.pool for memory in memories}
+        speakers = {folded(name) for memory in memories if (name := speaker(memory))}
+        with self._kept.changing([UUID(memory.id).int for memory in memories], pools, speakers):
             self._put_into(serving, entries)
 
     def _swap(self) -> None:
@@ -317,14 +321,17 @@ def _purged(shard: EdgeShard, ids: Sequence[str]) -> set[str]:
     return {str(record.id) for record in records if (record.payload or {})["status"] == "purged"}
 
 
-def _find(shard: EdgeShard, filter: IndexFilter, limit: int) -> list[Memory]:
+def _find(shard: EdgeShard, kept: Kept, filter: IndexFilter, limit: int) -> list[Memory]:
     # Most names that a query may hold speak nowhere. That is known from the field's own index, in a tenth of the time.
-    if filter.speakers is not None:
-        anybody = edge_filter(Conditions(must=(AnyOf("speaker", filter.speakers),)))
-        if not shard.count(CountRequest(exact=False, filter=anybody)):
-            return []
+    if filter.speakers is not None and not kept.anybody(filter.speakers, lambda: _speak(shard, filter.speakers)):
+        return []
     records, _ = shard.scroll(newest(conditions(filter), limit, [MEMORY]))
     return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
+
+
+def _speak(shard: EdgeShard, names: tuple[str, ...]) -> bool:
+    said = edge_filter(Conditions(must=(AnyOf("speaker", names),)))
+    return shard.count(CountRequest(exact=False, filter=said)) > 0
 
 
 def _facet(shard: EdgeShard, field: str, filter: IndexFilter, limit: int) -> list[tuple[str, int]]:

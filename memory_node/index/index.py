@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -16,7 +16,6 @@ from ...schemas import LogEntry, Memory
 from .filters import IndexFilter
 
 T = TypeVar("T")
-WordArrays: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.float32]]
 Facet: TypeAlias = Literal["pool", "tier", "kind", "status", "session_id", "task_type", "entities", "tags", "labels"]
 
 Pace: TypeAlias = Callable[[Sequence[str]], AsyncIterator[Sequence[str]]]
@@ -41,15 +40,23 @@ class IndexQuery:
     depth: int = 50
 
 
+class PackedWords(NamedTuple):
+    """The terms of a memory as uint32 in rising order, and their weights as float32."""
+
+    terms: bytes
+    weights: bytes
+
+
 class Stored:
     """One version of a memory as an index keeps it: its place in the log, and its JSON with the turn before it.
 
-    ``dense`` is its calibrated vector and ``words`` its terms and their weights, where they were read as well. Searches
-    that find the same version share it (see `Kept`), so what is made of the memory alone is made once.
+    ``dense`` is its calibrated vector, as float32, and ``words`` its terms, where they were read as well: as bytes, for
+    those of many memories are joined in a third of the time that arrays take. Searches that find the same version share
+    it (see `Kept`), so what is made of the memory alone is made once.
     """
 
     def __init__(
-        self, id: str, seq: int, raw: bytes, dense: NDArray[np.float32] | None = None, words: WordArrays | None = None
+        self, id: str, seq: int, raw: bytes, dense: bytes | None = None, words: PackedWords | None = None
     ) -> None:
         self.id = id
         self.seq = seq

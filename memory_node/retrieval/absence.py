@@ -98,14 +98,14 @@ def absent(own: float, best: float) -> bool:
 
 def _named(hits: Sequence[Hit], question: Question) -> dict[str, set[str]]:
     """What the query names, times and codes aside, and which hits have it; of names in names the longest."""
-    possible = {entity for hit in hits for entity in hit.once(_entities)}
+    asked = question.folded
+    possible = {entity for hit in hits for entity in hit.once(_entities) if entity in asked}
     possible |= {name for name in possible_names(question.text[1:]) if name.isascii()}  # the first word is no name
     times = [folded(period.text) for period in question.periods]
-    asked = {"": question.folded}
     possible = {
         name
         for name in possible
-        if _having(name, asked) and not any(c.isdigit() for c in name) and not any(name in time for time in times)
+        if _having(name, {"": asked}) and not any(c.isdigit() for c in name) and not any(name in time for time in times)
     }
     if not possible:
         return {}

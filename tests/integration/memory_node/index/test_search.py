@@ -168,6 +168,9 @@ async def test_who_speaks_is_a_filter(index: Index, entry: EntryMaker, calibrati
     assert await finding.speakers("Did Élise Blanc or Anna see it?", EVERYTHING) == ["elise blanc"]
     assert sorted(await finding.speakers("小林和Élise Blanc见过吗", EVERYTHING)) == ["elise blanc", "小林"]
     assert await finding.speakers("小林？", IndexFilter(pools=("agent/bob",))) == []
+    assert await finding.speakers("Did Anna?", EVERYTHING) == []
+    await index.put([entry("Anna: I did")])
+    assert await finding.speakers("Did Anna?", EVERYTHING) == ["anna"]
 
 
 async def test_ids_are_a_filter(index: Index, entry: EntryMaker) -> None:

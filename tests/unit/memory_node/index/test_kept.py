@@ -145,3 +145,40 @@ def test_what_is_known_of_words_is_bounded() -> None:
             kept.add_tops(where, dict.fromkeys(range(start, start + 1000)), since)
     assert kept.tops(corpora[-1], [9_999])[0] == {9_999: None}
     assert kept.tops(corpora[-1], [0])[0] == kept.tops(corpora[0], [9_999])[0] == {}
+
+
+def test_how_many_there_are_is_counted_again_after_a_write_to_the_corpus() -> None:
+    kept, counted = Kept(), iter(range(10))
+    assert [kept.points(ALICES, lambda: next(counted)) for _ in range(2)] == [0, 0]
+    with kept.changing([], {"agent/bob"}):
+        assert kept.points(BOBS, lambda: next(counted)) == 1
+    assert kept.points(ALICES, lambda: next(counted)) == 0
+    assert kept.points(BOBS, lambda: next(counted)) == 2, "what was counted during a write is not kept"
+    with kept.changing([], {"shared/team"}):
+        pass
+    assert kept.points(ALICES, lambda: next(counted)) == 3
+
+
+def test_who_never_speaks_is_not_asked_about_again_until_they_do() -> None:
+    kept, asked = Kept(), []
+
+    def speak() -> bool:
+        asked.append("")
+        return False
+
+    assert not kept.anybody(("anna", "the"), speak)
+    assert not kept.anybody(("the",), speak)
+    assert len(asked) == 1
+    with kept.changing([], {"shared/team"}, {"anna"}):
+        assert not kept.anybody(("anna",), speak), "nothing is written yet, and this is not kept"
+    assert kept.anybody(("anna", "the"), lambda: True)
+    assert not kept.anybody(("the",), speak)
+    assert len(asked) == 2
+
+
+def test_who_never_speaks_is_bounded() -> None:
+    kept = Kept()
+    for number in range(10_000):
+        kept.anybody((str(number),), lambda: False)
+    assert not kept.anybody(("9999",), lambda: True)
+    assert kept.anybody(("0",), lambda: True)
