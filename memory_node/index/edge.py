@@ -323,7 +323,7 @@ def _purged(shard: EdgeShard, ids: Sequence[str]) -> set[str]:
 
 def _find(shard: EdgeShard, kept: Kept, filter: IndexFilter, limit: int) -> list[Memory]:
     # Most names that a query may hold speak nowhere. That is known from the field's own index, in a tenth of the time.
-    if filter.speakers is not None and not kept.anybody(filter.speakers, lambda: _speak(shard, filter.speakers)):
+    if (names := filter.speakers) is not None and not kept.anybody(names, lambda: _speak(shard, names)):
         return []
     records, _ = shard.scroll(newest(conditions(filter), limit, [MEMORY]))
     return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
