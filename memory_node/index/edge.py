@@ -14,6 +14,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -323,7 +324,7 @@ def _purged(shard: EdgeShard, ids: Sequence[str]) -> set[str]:
 
 def _find(shard: EdgeShard, kept: Kept, filter: IndexFilter, limit: int) -> list[Memory]:
     # Most names that a query may hold speak nowhere. That is known from the field's own index, in a tenth of the time.
-    if (names := filter.speakers) is not None and not kept.anybody(names, lambda: _speak(shard, names)):
+    if filter.speakers is not None and not kept.anybody(filter.speakers, partial(_speak, shard, filter.speakers)):
         return []
     records, _ = shard.scroll(newest(conditions(filter), limit, [MEMORY]))
     return [_MEMORY.decode((record.payload or {})[MEMORY]) for record in records]
