@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ OLDEST_SERVER: Final = (2, 11)
 _RECONNECT_PAUSE_S: Final = 0.2
 _PING_EVERY_S: Final = 10
 _POLL_S: Final = 0.01
+_JUDGED_WITHIN_S: Final = 1.0
+"""Whoever judges credentials does so in milliseconds. A refusal later than this says that nobody did, as when the node
+with the auth callout is just being restarted: the server then refuses when its own time is up."""
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +83,9 @@ class _Watchers:
 class Connection(Client):
     """nats-py's client, with a `flush` that is a barrier, and a `close` that also works while the server is away."""
 
+    asked_at = 0.0
+    """When it last told a server who it is, on the monotonic clock."""
+
     async def flush(self, timeout: int = 10) -> None:  # noqa: ASYNC109  # nats-py's own signature
         """Return when the server has seen all that was sent before, subscriptions too.
 
@@ -97,10 +104,12 @@ class Connection(Client):
         wanted = "tls" in self.options or (self._current_server and self._current_server.uri.scheme == "tls")
         if wanted and not self._server_info.get("tls_required"):
             raise nats.errors.SecureConnRequiredError
+        self.asked_at = time.monotonic()
         return super()._connect_command()
 
     async def close(self) -> None:
         """Close it, however it is; repeating it does nothing."""
+        await self._stay_away()
         if not self.is_connected:
             # nats-py 2.16 flushes what is pending to the dead socket and, on that error, leaves its tasks behind.
             self._pending = []
@@ -115,6 +124,16 @@ class Connection(Client):
                 subscription._stop_processing()
             if self._transport is not None:
                 self._transport.close()  # type: ignore[no-untyped-call]  # nats-py leaves it untyped
+
+    async def _stay_away(self) -> None:
+        """Give up coming back.
+
+        nats-py 2.16 cancels that once, and where an answer of the server comes at that moment, `asyncio.wait_for` of
+        Python 3.11 drops the cancellation: then it goes on, and what was closed is connected again.
+        """
+        while (task := self._reconnection_task) and not task.done() and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.wait((task,), timeout=_POLL_S)
 
 
 async def connect(
@@ -143,9 +162,9 @@ async def connect(
 
     async def on_error(error: Exception) -> None:
         nonlocal problem
-        problem = str(error) or type(error).__name__
-        if "authorization violation" in str(error).lower() and not refused.done():
-            refused.set_result(str(error))
+        is_refusal, problem = _understood(error, time.monotonic() - nc.asked_at)
+        if is_refusal and not refused.done():
+            refused.set_result(problem)
         log.log(logging.DEBUG if nc.is_reconnecting else logging.WARNING, "NATS connection %s: %s", name, error)
 
     async def on_disconnect() -> None:
@@ -259,6 +278,16 @@ def _safe(callback: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., A
             log.exception("a callback of the NATS connection failed")
 
     return guarded
+
+
+def _understood(error: Exception, after_s: float) -> tuple[bool, str]:
+    """Whether ``error``, so long after it was said who we are, judges that; and the error in words."""
+    said = str(error) or type(error).__name__
+    if "authorization violation" not in said.lower():
+        return False, said
+    if after_s < _JUDGED_WITHIN_S:
+        return True, said
+    return False, "nobody judged the credentials in time: is a memory node running?"
 
 
 def _tell(watchers: set[Callable[[], None]]) -> None:

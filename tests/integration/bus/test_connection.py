@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from afterwit.bus.connection import Credentials, connect, wait_connected, watch
+from afterwit.bus.connection import Connection, Credentials, connect, wait_connected, watch
 from afterwit.schemas import Invalid, Unauthenticated, Unavailable
 from tests.engines.nats_server import NatsServer
 from tests.engines.ports import free_port
@@ -61,13 +61,13 @@ async def test_a_connection_comes_back_and_says_so(nats_server: NatsServer, nc: 
         with pytest.raises(Unavailable):
             await wait_connected(nc, 0.05)
         await asyncio.to_thread(nats_server.start)
-        await wait_connected(nc, 10.0)
+        await wait_connected(nc, 30.0)
         await wait_until(partial(told, "back", losses), description="the return is told")
     await nc.publish("topic", b"still here")
     await wait_until(lambda: heard == [b"still here"], description="subscriptions are there again")
     end()
     await asyncio.to_thread(nats_server.restart)
-    await wait_connected(nc, 10.0)
+    await wait_connected(nc, 30.0)
     assert events.count("gone") == 3
 
 
@@ -81,7 +81,7 @@ async def test_a_flush_is_a_barrier_for_subscriptions_too(nats_server: NatsServe
     for n in range(300):
         subscription = await nc.subscribe(f"topic.{n}", cb=answer)
         await nc.flush()
-        assert (await caller.request(f"topic.{n}", b"there?", timeout=10)).data == b"there?"
+        assert (await caller.request(f"topic.{n}", b"there?", timeout=30)).data == b"there?"
         await subscription.unsubscribe()
     await caller.close()
 
@@ -94,6 +94,21 @@ async def test_closing_works_while_the_server_is_away(nats_server: NatsServer) -
     await nc.publish("topic", b"kept for later")
     await nc.close()
     assert nc.is_closed
+
+
+async def test_closing_while_it_comes_back_leaves_nothing(nats_server: NatsServer) -> None:
+    """At whatever moment: each of these is closed a little later than the one before. One that lives on is a leak."""
+    connections = [await connect(nats_server.url, name=f"other {n}") for n in range(60)]
+    await asyncio.to_thread(nats_server.kill)
+    await wait_until(lambda: all(nc.is_reconnecting for nc in connections), description="the loss is noticed")
+    await asyncio.to_thread(nats_server.start)
+
+    async def close(n: int, nc: Connection) -> None:
+        await asyncio.sleep(n * 0.005)
+        await nc.close()
+
+    await asyncio.gather(*(close(n, nc) for n, nc in enumerate(connections)))
+    assert all(nc.is_closed for nc in connections)
 
 
 async def _ignore(_: object) -> None:
