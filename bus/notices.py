@@ -25,7 +25,7 @@ KEPT: Final = timedelta(days=7)
 """How long a notice is kept."""
 
 _LARGEST_CURSOR: Final = 2**63
-_PAUSES_S: Final = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
+_PAUSES_S: Final = (0.0, 0.0, 0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(Notice)
