@@ -14,12 +14,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One answer: ``content`` as the model's text, or another ``status``; after ``delay_s``."""
+    """One answer: ``content`` as the model's text, or another ``status``; after ``delay_s``, and once ``when``."""
 
     content: str = '{"operations": []}'
     finish_reason: str = "stop"
     status: int = 200
     delay_s: float = 0.0
+    when: threading.Event | None = None
 
 
 @dataclass
@@ -43,6 +44,8 @@ def chat_service(script: Sequence[Said]) -> Iterator[ChatService]:
             service.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             said = service.next()
             time.sleep(said.delay_s)
+            if said.when is not None:
+                said.when.wait(120)
             choice = {"index": 0, "message": {"role": "assistant", "content": said.content},
                       "finish_reason": said.finish_reason}  # fmt: skip
             body = json.dumps({"id": "c", "object": "chat.completion", "choices": [choice]}).encode()

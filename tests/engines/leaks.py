@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-_PATIENCE_S = 3.0
+_PATIENCE_S = 20.0
+"""A machine may stand still for seconds. Who leaves nothing waits for nothing."""
 _LIBRARY_THREADS = ("asyncio_", "pytest_timeout", "OtelBatch", "tokio", "ThreadPoolExecutor-")
 """Threads of pools that live as long as the process by design."""
 _LISTEN = "0A"

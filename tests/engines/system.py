@@ -19,7 +19,7 @@ import msgspec
 from afterwit.deploy.ready import Ready
 
 READY_WITHIN_S: Final = 120.0
-STOPPED_WITHIN_S: Final = 30.0
+STOPPED_WITHIN_S: Final = 60.0
 _POLL_S: Final = 0.05
 UP: Final = ("-m", "afterwit.deploy.cli", "up")
 

@@ -83,7 +83,7 @@ async def test_waiting_ends_as_soon_as_something_comes(nc: Client, js: JetStream
     notices = Notices(nc, js)
     subscriptions = len(nc._subs)
     _, cursor = await notices.since(pools, None, 10, 0)
-    waiting = asyncio.create_task(notices.since(pools, cursor, 10, 30_000))
+    waiting = asyncio.create_task(notices.since(pools, cursor, 10, 90_000))
     await wait_until(lambda: len(nc._subs) > subscriptions, description="it waits")
     other, awaited = notice("shared/other"), notice("shared/ops")
     await notices.publish([other])
@@ -92,7 +92,7 @@ async def test_waiting_ends_as_soon_as_something_comes(nc: Client, js: JetStream
     await notices.publish([awaited])
     page, _ = await waiting
     assert page == [awaited]
-    assert time.monotonic() - begun < 10, "it waited for its time and not for the notice"
+    assert time.monotonic() - begun < 45, "it waited for its time and not for the notice"
     info = await js.stream_info(names.CHANGES)
     assert info.state.consumer_count == 0
 
@@ -143,7 +143,7 @@ async def test_notices_published_while_the_server_restarts_are_kept(
     publishing = asyncio.create_task(notices.publish([sent]))
     await asyncio.to_thread(nats_server.start)
     await publishing
-    page, _ = await notices.since(["shared/ops"], None, 10, 5000)
+    page, _ = await notices.since(["shared/ops"], None, 10, 30_000)
     assert page[0] == sent
     await wait_until(lambda: sent in heard, description="the subscriber hears after the restart")
     await subscription.unsubscribe()

@@ -72,7 +72,7 @@ async def test_the_reply_has_the_requests_format(
     headers = {"content-type": content_type} if content_type else None
     async with serving(nc, pool_create=create):
         data = payload.encode() if isinstance(payload, str) else payload
-        msg = await nc.request(names.request("alice", "pool_create"), data, timeout=5, headers=headers)
+        msg = await nc.request(names.request("alice", "pool_create"), data, timeout=30, headers=headers)
     assert loads(msg.data) == {"pool": "shared/ops"}
     assert msg.headers is not None
     assert msg.headers["Content-Type"] == (MSGPACK if content_type == MSGPACK else JSON)
@@ -83,7 +83,7 @@ async def test_an_empty_payload_is_an_empty_request(nc: Client) -> None:
         return PoolsReply(pools=())
 
     async with serving(nc, pools=pools):
-        msg = await nc.request(names.request("alice", "pools"), b"", timeout=5)
+        msg = await nc.request(names.request("alice", "pools"), b"", timeout=30)
     assert json.loads(msg.data) == {"pools": []}
 
 
@@ -105,7 +105,7 @@ async def test_a_bad_payload_is_invalid_and_the_field_is_named(
 ) -> None:
     async with serving(nc, pool_create=create):
         subject = names.request("alice", "pool_create")
-        msg = await nc.request(subject, data, timeout=5, headers={"Content-Type": content_type})
+        msg = await nc.request(subject, data, timeout=30, headers={"Content-Type": content_type})
     assert msg.headers is not None
     assert msg.headers[names.ERROR_CODE] == "invalid"
     decode = msgspec.msgpack.decode if content_type == MSGPACK else json.loads
@@ -170,20 +170,24 @@ async def test_requests_run_side_by_side_and_wait_when_there_are_too_many(
     nc: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rpc, "_UNDER_WAY", 3)
-    running, most = 0, 0
+    go, running, most = asyncio.Event(), 0, 0
 
     async def work(caller: Caller, request: PoolCreate) -> PoolReply:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.01)
+        await go.wait()
         running -= 1
         return PoolReply(pool=request.pool)
 
     requester = Requester(nc)
     async with serving(nc, pool_create=work):
         calls = [requester.call("alice", "pool_create", PoolCreate(pool=f"shared/p{n}")) for n in range(20)]
-        replies = await asyncio.gather(*calls)
+        answering = asyncio.gather(*calls)
+        await wait_until(lambda: running == 3, description="as many as there is room for are under way")
+        await nc.flush()  # all have been delivered
+        go.set()
+        replies = await answering
     assert [reply.pool for reply in replies] == [f"shared/p{n}" for n in range(20)]
     assert most == 3
 
@@ -240,9 +244,9 @@ async def test_the_service_answers_ping_info_and_stats(nc: Client) -> None:
             await Requester(nc).call("alice", "pool_create", PoolCreate(pool=f"shared/p{n}"))
         with pytest.raises(AfterwitError):
             await nc_call_invalid(nc)
-        ping = json.loads((await nc.request("$SRV.PING.afterwit", b"", timeout=5)).data)
-        info = json.loads((await nc.request("$SRV.INFO.afterwit", b"", timeout=5)).data)
-        stats = json.loads((await nc.request("$SRV.STATS.afterwit", b"", timeout=5)).data)
+        ping = json.loads((await nc.request("$SRV.PING.afterwit", b"", timeout=30)).data)
+        info = json.loads((await nc.request("$SRV.INFO.afterwit", b"", timeout=30)).data)
+        stats = json.loads((await nc.request("$SRV.STATS.afterwit", b"", timeout=30)).data)
     assert (ping["name"], ping["version"]) == ("afterwit", "1.2.3")
     assert info["endpoints"][0]["subject"] == "afterwit.v1.req.*.*"
     data = stats["endpoints"][0]["data"]
@@ -273,10 +277,10 @@ async def test_calls_under_way_when_the_server_dies_fail_clearly_and_later_ones_
         await wait_until(lambda: server._under_way, description="the request is under way")
         await asyncio.to_thread(nats_server.kill)
         with pytest.raises(TimedOut):
-            await asyncio.wait_for(held, 10)
+            await asyncio.wait_for(held, 25)  # less than it would wait for an answer
         await asyncio.to_thread(nats_server.start)
         hold.set()
-        await wait_connected(nc, 10.0)
+        await wait_connected(nc, 30.0)
         await nc.flush()  # the node's subscriptions are there again
         reply = await requester.call("alice", "pool_create", PoolCreate(pool="shared/after"))
         assert reply.pool == "shared/after"

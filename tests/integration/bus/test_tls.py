@@ -49,9 +49,20 @@ async def test_a_trusted_server_and_a_known_client(tls_server: NatsServer, autho
     await asyncio.to_thread(tls_server.stop)
     await wait_until(lambda: not nc.is_connected, description="the connection is gone")
     await asyncio.to_thread(tls_server.start)
-    await wait_connected(nc, 10.0)
+    await wait_connected(nc, 30.0)
     await nc.flush()
     await nc.close()
+
+
+async def refusal(url: str, tls: Tls | None) -> str:
+    """What is said in vain: it takes one attempt, and a machine may stand still for as long as all of them may take."""
+    timeout_s = 1.0
+    while True:
+        with pytest.raises(Unavailable) as refused:
+            await connect(url, name="test", credentials=USER, tls=tls, timeout_s=timeout_s)
+        if "(" in refused.value.message:
+            return refused.value.message
+        timeout_s *= 4
 
 
 async def test_a_server_of_another_authority_is_refused(
@@ -60,17 +71,13 @@ async def test_a_server_of_another_authority_is_refused(
     own = authority.issue("client")
     stranger = Authority(tmp_path / "other", "stranger")
     tls = Tls(ca=stranger.certificate, certificate=own.certificate, key=own.key)
-    with pytest.raises(Unavailable, match="certificate verify failed"):
-        await connect(over_tls(tls_server), name="test", credentials=USER, tls=tls, timeout_s=1.0)
+    assert "certificate verify failed" in await refusal(over_tls(tls_server), tls)
 
 
 async def test_without_a_certificate_of_our_own_the_server_refuses(
     tls_server: NatsServer, authority: Authority
 ) -> None:
-    with pytest.raises(Unavailable):
-        await connect(
-            over_tls(tls_server), name="test", credentials=USER, tls=Tls(ca=authority.certificate), timeout_s=1.0
-        )
+    await refusal(over_tls(tls_server), Tls(ca=authority.certificate))
     assert "client didn't provide a certificate" in tls_server.log
 
 
@@ -78,8 +85,7 @@ async def test_without_a_certificate_of_our_own_the_server_refuses(
 async def test_who_wants_tls_says_nothing_in_the_clear(nats_server: NatsServer, authority: Authority, by: str) -> None:
     """A server, or somebody in between, that offers no TLS does not get the password."""
     url, tls = (over_tls(nats_server), None) if by == "url" else (nats_server.url, Tls(ca=authority.certificate))
-    with pytest.raises(Unavailable, match="secure connection required"):
-        await connect(url, name="test", credentials=USER, tls=tls, timeout_s=1.0)
+    assert "secure connection required" in await refusal(url, tls)
 
 
 def test_settings_that_do_not_fit_name_their_variable(authority: Authority, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ GOOD = {"op": "store", "content": "Alice's user wants no window seat.", "kind": 
         "because": "the user said so"}  # fmt: skip
 
 
-async def reflect(*script: Said, within_s: float = 5.0) -> tuple[list[ReflectOperation], ChatService]:
+async def reflect(*script: Said, within_s: float = 60.0) -> tuple[list[ReflectOperation], ChatService]:
     with chat_service(script) as service:
         async with Chat.at(service.url, "reflector", within_s=within_s) as chat:
             return await ModelReflector(chat).reflect(material()), service

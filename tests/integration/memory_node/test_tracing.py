@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
@@ -52,7 +53,8 @@ class Bus:
 
 
 @pytest_asyncio.fixture
-async def bus(nc: Client, tmp_path: Path) -> AsyncIterator[Bus]:
+async def bus(nc: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bus]:
+    monkeypatch.setattr("afterwit.memory_node.operations.tracing._FORESEEN_WITHIN_S", 60.0)
     await ensure_streams(nc.jetstream())
     calibration = Calibration.measure(WordEmbedder())
     log, nobody = CountedLog(nc), Access(_nobody(), _nobody())

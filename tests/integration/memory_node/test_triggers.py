@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
@@ -155,20 +156,31 @@ async def test_each_trigger_can_be_switched_off(
         assert queue.state.last_seq == 0, "no job was ever queued"
 
 
+@contextmanager
+def released() -> Iterator[threading.Event]:
+    """An event that is set at the end, whatever happens: nobody waits for it any more."""
+    event = threading.Event()
+    try:
+        yield event
+    finally:
+        event.set()
+
+
 async def test_a_cancelled_job_changes_nothing_any_more(
     nc: Client, js: JetStreamContext, settings: NodeSettings
 ) -> None:
-    with chat_service([Said(delay_s=0.3)]) as service:
+    with chat_service([Said()]) as service, released() as now:
         model = msgspec.structs.replace(settings, inference_url=service.url, reflection_model="slow", reflect_at_once=1)
         async with running(nc, model) as bus:
             (event,) = await bus.say("s", "Never call before noon.")
             asked = {"op": "store", "content": "x", "kind": "fact", "evidence": [event.id], "because": "it says so"}
-            service.script[:] = [Said(msgspec.json.encode({"operations": [asked]}).decode(), delay_s=0.3)]
+            service.script[:] = [Said(msgspec.json.encode({"operations": [asked]}).decode(), when=now)]
             under_way, waiting = [(await bus.ask(Reflect(session_id="s"))).job_id for _ in range(2)]
             await wait_until(lambda: service.requests, description="the model is asked")
 
             for job in (waiting, under_way):
                 assert (await bus.ask(Reflect(job_id=job, cancel=True))).state == "cancelled"
+            now.set()
 
             async def at_rest() -> bool:
                 return (await js.stream_info(names.JOBS)).state.messages == 0

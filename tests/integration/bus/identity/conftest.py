@@ -63,6 +63,12 @@ async def settled(nc: Client) -> None:
 Connecting = Callable[..., Awaitable[Agent]]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may stand still for a while."""
+    monkeypatch.setattr("afterwit.bus.identity.connections._TIMEOUT_S", 30.0)
+
+
 @pytest.fixture
 def bus(no_leaks: None, tmp_path: Path) -> Iterator[Bus]:
     """The server runs; nobody is connected."""

@@ -90,11 +90,16 @@ async def test_a_part_of_the_same_name_stays(bus: Bus, system: Client) -> None:
         await gateway.close()
 
 
+@pytest.fixture
+def long_authentication(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who says nothing at first is not turned away for that."""
+    monkeypatch.setattr("afterwit.deploy.engines.nats._AUTH_TIMEOUT_S", 60.0)
+
+
 async def test_who_was_being_let_in_meanwhile_is_ended_as_well(
-    bus: Bus, system: Client, agents: Agents, connect_agent: Connecting, monkeypatch: pytest.MonkeyPatch
+    long_authentication: None, bus: Bus, system: Client, agents: Agents, connect_agent: Connecting
 ) -> None:
     """A connection that has not said yet who it is, is waited for."""
-    monkeypatch.setattr("afterwit.bus.identity.connections._TIMEOUT_S", 30.0)
     token = await agents.add("alice")
     reader, writer = await asyncio.open_connection("127.0.0.1", bus.server.port)
     try:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 
 import httpx2
 import pytest
@@ -50,7 +49,7 @@ async def test_the_largest_memory_passes(system: FakeSystem, era: str) -> None:
 
 @PATHS
 async def test_without_a_valid_token_nobody_comes_in(system: FakeSystem, path: str) -> None:
-    async with system.gateway() as url, httpx2.AsyncClient() as http:
+    async with system.gateway() as url, httpx2.AsyncClient(timeout=60) as http:
         revoked = system.tokens["carol"]
         await system.agents.revoke("carol")
         for headers in ({}, {"authorization": "Bearer aw.alice." + "0" * 64}, {"authorization": f"Bearer {revoked}"}):
@@ -62,7 +61,7 @@ async def test_without_a_valid_token_nobody_comes_in(system: FakeSystem, path: s
 
 
 async def test_a_session_is_its_agents_alone(system: FakeSystem) -> None:
-    async with system.gateway() as url, httpx2.AsyncClient() as http:
+    async with system.gateway() as url, httpx2.AsyncClient(timeout=60) as http:
         alice, bob = ({"authorization": f"Bearer {system.tokens[a]}", **ACCEPT} for a in ("alice", "bob"))
         opened = await http.post(url + "/mcp", json=INITIALIZE, headers=alice)
         session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
@@ -72,7 +71,7 @@ async def test_a_session_is_its_agents_alone(system: FakeSystem) -> None:
 
 
 async def test_only_known_names_of_the_gateway_are_answered(system: FakeSystem) -> None:
-    async with system.gateway(allowed_hosts=("memory.example",)) as url, httpx2.AsyncClient() as http:
+    async with system.gateway(allowed_hosts=("memory.example",)) as url, httpx2.AsyncClient(timeout=60) as http:
         alice = {"authorization": f"Bearer {system.tokens['alice']}", **ACCEPT}
 
         async def status(host: str, **more: str) -> int:
@@ -115,7 +114,7 @@ async def test_white_space_around_a_header_is_none_of_it(system: FakeSystem) -> 
 
 
 async def test_health(system: FakeSystem) -> None:
-    async with system.gateway() as url, httpx2.AsyncClient() as http:
+    async with system.gateway() as url, httpx2.AsyncClient(timeout=60) as http:
         answer = await http.get(url + "/health")
         parts = {"nats": "ok", "index": "ok", "window": "ok", "inference": "ok"}
         assert (answer.status_code, answer.json()) == (200, {"status": "ok", "tools": 11, "components": parts})
@@ -200,10 +199,11 @@ async def test_while_nats_is_away_calls_say_so(system: FakeSystem) -> None:
         system.server.start()
 
 
-async def test_open_streams_do_not_delay_the_end(system: FakeSystem) -> None:
+async def test_open_streams_do_not_delay_the_end(system: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("afterwit.bus.mcp.gateway._GRACE_S", 3600)  # what is under way would be waited for so long
     inbox = Inbox()
     with old_protocol():
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             gateway = system.gateway()
             url = await gateway.__aenter__()
             async with (
@@ -213,8 +213,6 @@ async def test_open_streams_do_not_delay_the_end(system: FakeSystem) -> None:
             ):
                 await old.subscribe_resource("memory://shared/team")
                 await _until_heard(new, inbox)
-                begun = time.monotonic()
                 await gateway.__aexit__(None, None, None)
-                assert time.monotonic() - begun < 2.0
                 left = [event async for event in events]
                 assert set(left) <= {ResourceUpdated(uri="memory://agent/alice")}

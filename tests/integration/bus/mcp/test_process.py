@@ -27,10 +27,11 @@ ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 GATEWAY = """
 import logging, os, sys
 from pathlib import Path
-from afterwit.bus.mcp.gateway import main
+from afterwit.bus.mcp import gateway
 from afterwit.bus.mcp.settings import GatewaySettings
+gateway._GRACE_S = 3600
 logging.basicConfig(level=logging.WARNING)
-main(GatewaySettings.from_env(os.environ), ready=lambda port: print(port, flush=True))
+gateway.main(GatewaySettings.from_env(os.environ), ready=lambda port: print(port, flush=True))
 """
 STDIO = """
 import asyncio, logging, sys
@@ -75,11 +76,9 @@ async def test_sigterm_ends_it_in_time_and_in_order(system: FakeSystem) -> None:
                 await wait_until(lambda: _told(system, inbox), description="the session is told")
                 process.send_signal(signal.SIGTERM)
                 assert [event async for event in events] == []
-                assert await process.wait() == 0
+                assert await asyncio.wait_for(process.wait(), 60) == 0, "something was waited for"
             assert process.stderr is not None
-            log = await process.stderr.read()
-            assert b"graceful shutdown exceeded" not in log  # nothing had to be waited for
-            assert b"Traceback" not in log
+            assert b"Traceback" not in await process.stderr.read()
 
 
 async def _told(system: FakeSystem, inbox: Inbox) -> bool:
@@ -102,7 +101,7 @@ async def test_told_to_stop_while_it_waits_it_stops(system: FakeSystem) -> None:
     async with gateway_process(system.settings()) as process:
         await asyncio.wait_for(says_that_it_waits(process), 60)
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(process.wait(), 10) == 0
+        assert await asyncio.wait_for(process.wait(), 30) == 0
     system.server.start()
 
 

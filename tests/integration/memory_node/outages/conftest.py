@@ -76,8 +76,19 @@ def nats_server(no_leaks: None, tmp_path: Path, nats_options: str) -> Iterator[N
 
 
 @pytest.fixture
-def settings(tmp_path: Path, nats_server: NatsServer, valkey: str) -> NodeSettings:
-    return NodeSettings(nats_url=nats_server.url, redis_url=valkey, data_dir=tmp_path / "data", visible_within_s=3.0)
+def visible_within_s() -> float:
+    """How long a store waits to become visible: where nothing keeps it from that, as long as a machine stands still."""
+    return 60.0
+
+
+@pytest.fixture
+def settings(tmp_path: Path, nats_server: NatsServer, valkey: str, visible_within_s: float) -> NodeSettings:
+    return NodeSettings(
+        nats_url=nats_server.url,
+        redis_url=valkey,
+        data_dir=tmp_path / "data",
+        visible_within_s=visible_within_s,
+    )
 
 
 @pytest_asyncio.fixture

@@ -12,8 +12,15 @@ from tests.engines.waiting import wait_until
 
 from .conftest import Bus
 
-SOON_S = 8.0
-"""A store without an index waits a second, one that finds out about it `visible_within_s`; this is a busy machine."""
+SOON_S = 15.0
+"""A store without an index waits a second, one that finds out about it `visible_within_s`.
+
+Beside that, a machine may stand still."""
+
+
+@pytest.fixture
+def visible_within_s() -> float:
+    return 3.0
 
 
 async def test_a_store_is_answered_soon_and_without_a_promise(bus: Bus) -> None:
@@ -26,7 +33,7 @@ async def test_a_store_is_answered_soon_and_without_a_promise(bus: Bus) -> None:
     again = time.monotonic()
     await bus.store("The pump is off.")
     assert time.monotonic() - again < SOON_S
-    assert again - begun < 2 * SOON_S
+    assert again - begun < SOON_S
 
 
 async def test_a_repeated_store_is_the_same_memory(bus: Bus) -> None:
@@ -83,4 +90,4 @@ async def test_writers_side_by_side_do_not_wait_for_each_other(bus: Bus, writers
     await bus.store("The first one finds out.")
     begun = time.monotonic()
     await asyncio.gather(*(bus.store(f"Silo {n} is empty.") for n in range(writers)))
-    assert time.monotonic() - begun < 2 * SOON_S
+    assert time.monotonic() - begun < SOON_S

@@ -39,7 +39,7 @@ def engine(request: pytest.FixtureRequest, no_leaks: None, tmp_path: Path) -> It
         yield f"redis://127.0.0.1:{port}/0"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
 
 
 @pytest_asyncio.fixture
@@ -52,7 +52,7 @@ async def window(no_leaked_tasks: None, engine: str) -> AsyncIterator[ValkeyWind
             return False
 
     await wait_until(answers, description="the engine answers")
-    window = ValkeyWindow(engine)
+    window = ValkeyWindow(engine, timeout_s=30)
     yield window
     await window.close()
 

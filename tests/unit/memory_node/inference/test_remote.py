@@ -70,7 +70,9 @@ def serving(service: Service) -> Iterator[None]:
 
 
 @pytest.fixture
-def service(no_leaks: None) -> Iterator[Service]:
+def service(no_leaks: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    for patience in ("CONNECT_S", "EMBED_S", "RERANK_S"):
+        monkeypatch.setattr(f"afterwit.memory_node.inference.remote.{patience}", 60.0)
     service = Service()
     with serving(service):
         yield service
