@@ -20,6 +20,7 @@ from nats.aio.subscription import Subscription
 from ..schemas import AfterwitError, ErrorReply, Internal, NotFound, TimedOut, Unavailable
 from ..schemas.codec import JSON, decode, encode
 from . import names
+from .connection import unsubscribe
 
 _QUEUE: Final = "admin"
 _BEAT_S: Final = 2.0
@@ -63,8 +64,7 @@ class AdminServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._subscription is not None
-        if not self._nc.is_closed:
-            await self._subscription.unsubscribe()
+        await unsubscribe(self._subscription)
         for task in self._running:
             task.cancel()
         await self._under_way.__aexit__(None, None, None)
@@ -121,8 +121,7 @@ async def ask(
         await nc.publish(names.admin(what), encode(request, JSON), reply=inbox)
         return decode(await _answer(heard, timeout_s, silent_s), reply, JSON)
     finally:
-        if not nc.is_closed:
-            await heard.unsubscribe()
+        await unsubscribe(heard)
 
 
 async def _answer(heard: Subscription, timeout_s: float, silent_s: float) -> bytes:

@@ -1,15 +1,17 @@
 """Connecting to NATS, so that a connection lasts as long as the program.
 
-Reconnecting never gives up. `watch` tells when a connection goes and comes back: requests under way at that moment are
-lost, and pull requests have to be made again.
+Reconnecting never gives up, except where the server itself has said why it ends the connection: then it is closed for
+good. `watch` tells when a connection goes, comes back, or is closed: requests under way at that moment are lost, and
+pull requests have to be made again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +19,7 @@ from typing import Any, Final
 import msgspec
 import nats.errors
 from nats.aio.client import Client
+from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
 
 from ..schemas import Invalid, Unauthenticated, Unavailable
@@ -78,6 +81,7 @@ class _Watchers:
     def __init__(self) -> None:
         self.gone: set[Callable[[], None]] = set()
         self.back: set[Callable[[], None]] = set()
+        self.closed: set[Callable[[], None]] = set()
 
 
 class Connection(Client):
@@ -85,6 +89,19 @@ class Connection(Client):
 
     asked_at = 0.0
     """When it last told a server who it is, on the monotonic clock."""
+
+    async def publish(
+        self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        """Send a message.
+
+        Raises:
+            nats.errors.MaxPayloadError: with its headers it is larger than the server takes.
+        """
+        # nats-py 2.16 looks at the payload alone; the server answers such a message by ending the connection for good.
+        if headers and len(payload) + size_of(headers) > self.max_payload:
+            raise nats.errors.MaxPayloadError
+        await super().publish(subject, payload, reply, headers)
 
     async def flush(self, timeout: int = 10) -> None:  # noqa: ASYNC109  # nats-py's own signature
         """Return when the server has seen all that was sent before, subscriptions too.
@@ -106,6 +123,11 @@ class Connection(Client):
             raise nats.errors.SecureConnRequiredError
         self.asked_at = time.monotonic()
         return super()._connect_command()
+
+    async def _process_err(self, err_msg: str) -> None:
+        # nats-py 2.16 closes it for good at most of what a server may say, and tells nobody what that was.
+        log.warning("NATS connection %s: the server says %s", self.options["name"], err_msg)
+        await super()._process_err(err_msg)
 
     async def close(self) -> None:
         """Close it, however it is; repeating it does nothing."""
@@ -178,6 +200,7 @@ async def connect(
 
     async def on_close() -> None:
         log.info("NATS connection %s is closed", name)
+        _tell(watchers.closed)
 
     options: dict[str, Any] = {
         "servers": url.split(","),
@@ -220,23 +243,26 @@ async def connect(
 
 
 def watch(
-    nc: Client, *, gone: Callable[[], None] | None = None, back: Callable[[], None] | None = None
+    nc: Client,
+    *,
+    gone: Callable[[], None] | None = None,
+    back: Callable[[], None] | None = None,
+    closed: Callable[[], None] | None = None,
 ) -> Callable[[], None]:
-    """Call ``gone`` whenever the connection is lost and ``back`` when it has returned.
+    """Call ``gone`` whenever the connection is lost, ``back`` when it has returned, ``closed`` when it never will.
 
     Returns what ends the watching. A client that `connect` did not make is never reported.
     """
     watchers = _watchers_of(nc)
-    if gone is not None:
-        watchers.gone.add(gone)
-    if back is not None:
-        watchers.back.add(back)
+    wanted = ((watchers.gone, gone), (watchers.back, back), (watchers.closed, closed))
+    for told, watcher in wanted:
+        if watcher is not None:
+            told.add(watcher)
 
     def end() -> None:
-        if gone is not None:
-            watchers.gone.discard(gone)
-        if back is not None:
-            watchers.back.discard(back)
+        for told, watcher in wanted:
+            if watcher is not None:
+                told.discard(watcher)
 
     return end
 
@@ -254,6 +280,18 @@ async def wait_connected(nc: Client, timeout_s: float) -> None:
         if asyncio.get_running_loop().time() >= deadline:
             raise Unavailable(f"NATS has been away for {timeout_s:g} s; try again")
         await asyncio.sleep(_POLL_S)
+
+
+async def unsubscribe(subscription: Subscription) -> None:
+    """End ``subscription``; on a connection that was closed it has ended."""
+    with contextlib.suppress(nats.errors.ConnectionClosedError):
+        await subscription.unsubscribe()
+
+
+def size_of(headers: Mapping[str, str]) -> int:
+    """Bytes that ``headers`` take beside a message's payload; together they are what ``max_payload`` is about."""
+    lines = sum(len(name.encode()) + len(value.encode()) + len(": \r\n") for name, value in headers.items())
+    return len("NATS/1.0\r\n") + lines + len("\r\n")
 
 
 def client_of(js: JetStreamContext) -> Client:

@@ -13,12 +13,14 @@ from nats.js import JetStreamContext
 
 from . import instrumentation, names
 from ._publish import publish_acked
-from .connection import client_of
+from .connection import client_of, size_of
 from .direct import Reader, Stored
 from .erasing import Eraser
 from .mailbox import Question
 
 _TIME: Final = "Nats-Time-Stamp"
+_MOST_HEADERS: Final = 16 * 1024
+"""Bytes of the sender's own headers that are kept with a letter; of more, none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class DeadLetters:
     ) -> None:
         """Keep ``data``, which was addressed to ``subject``; ``what`` names the work that failed (``log``, ``ingest``).
 
-        Burying the same again within two minutes changes nothing.
+        Burying the same again within two minutes changes nothing. What is too large to stand here beside the reason is
+        kept as far as there is room: it can be looked at, and will not do if it is tried again.
 
         Raises:
             Unavailable, TimedOut: it may not be kept; do not let go of the original yet.
@@ -57,7 +60,12 @@ class DeadLetters:
         retried = kept.pop(names.RETRIED, "")
         parts = (what.encode(), subject.encode(), data, retried.encode())
         token = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+        if size_of(kept) > _MOST_HEADERS:
+            kept = {}
         kept |= {names.REASON: reason[:1000], names.SUBJECT: subject, names.MESSAGE_ID: token}
+        if len(data) > self._nc.max_payload - size_of(kept):
+            kept[names.REASON] = f"cut, it had {len(data)} bytes; {reason[:1000]}"
+            data = data[: self._nc.max_payload - size_of(kept)]
         await publish_acked(self._nc, [Question(names.dead(what, token), data, kept)])
         instrumentation.BURIED.add(1, {"afterwit.work": what})
 

@@ -10,6 +10,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 
 from ..schemas import AfterwitError, ErrorBody, Store, Unavailable
+from ..schemas.beginnings import beginning
 from ..schemas.codec import JSON, encode
 from . import names
 from ._publish import publish_acked
@@ -18,6 +19,8 @@ from .direct import Reader, Stored
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _TIMEOUT_S: Final = 10.0
+_LONGEST: Final = 1000
+"""Characters of an error's text, and of a key, beside which an item is too large to be sent back."""
 
 
 async def publish(js: JetStreamContext, agent: str, pool: str, request: Store) -> None:
@@ -32,9 +35,18 @@ async def publish(js: JetStreamContext, agent: str, pool: str, request: Store) -
 
 
 async def reject(nc: Client, agent: str, error: AfterwitError | ErrorBody, item: Any) -> None:
-    """Tell ``agent`` why ``item`` (what it ingested, as plain values) was refused. Not kept: see `DeadLetters`."""
+    """Tell ``agent`` why ``item`` (what it ingested, as plain values) was refused. Not kept: see `DeadLetters`.
+
+    Of an item that is too large to be sent back its key alone is, if it has one.
+    """
     body = error.body if isinstance(error, AfterwitError) else error
-    await nc.publish(names.rejected(agent), encode({"error": body, "item": item}))
+    message = encode({"error": body, "item": item})
+    if len(message) > nc.max_payload:
+        key = item.get("idempotency_key") if isinstance(item, dict) else None
+        named = {"idempotency_key": key} if isinstance(key, str) and len(key) <= _LONGEST else None
+        body = ErrorBody(code=body.code, message=beginning(body.message, _LONGEST))
+        message = encode({"error": body, "item": named})
+    await nc.publish(names.rejected(agent), message)
 
 
 class Waiting:

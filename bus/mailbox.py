@@ -132,7 +132,9 @@ class Mailbox:
         except nats.errors.MaxPayloadError as e:
             limit = self._nc.max_payload
             raise TooLarge(
-                f"the message is {len(question.data)} bytes and NATS takes {limit}", field="", limit_bytes=limit
+                f"the message is {len(question.data)} bytes beside its headers and NATS takes {limit} with them",
+                field="",
+                limit_bytes=limit,
             ) from e
         except nats.errors.Error as e:
             raise Unavailable(f"the message could not be sent: {e}") from e

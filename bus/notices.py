@@ -18,6 +18,7 @@ from nats.js import JetStreamContext
 from ..schemas import Invalid, LogEntry, Notice
 from . import names
 from ._publish import publish_acked
+from .connection import unsubscribe
 from .direct import BATCH, Reader, Stored
 from .mailbox import Question
 
@@ -144,7 +145,7 @@ class Notices:
         async with AsyncExitStack() as subscriptions:
             for pool in pools:
                 subscription = await self._nc.subscribe(names.changes_of(pool), cb=hear)
-                subscriptions.push_async_callback(_end, self._nc, subscription)
+                subscriptions.push_async_callback(unsubscribe, subscription)
             await self._nc.flush()
             yield heard
 
@@ -180,11 +181,6 @@ class Notices:
             if len(page) < BATCH:
                 break
         return _notices(found), after
-
-
-async def _end(nc: Client, subscription: Subscription) -> None:
-    if not nc.is_closed:
-        await subscription.unsubscribe()
 
 
 def _notices(page: Sequence[Stored]) -> list[Notice]:

@@ -18,6 +18,7 @@ from nats.errors import Error as NatsError
 
 from ..schemas import AfterwitError, Unavailable
 from . import names
+from .connection import unsubscribe
 
 WITHIN_S: Final = 2.0
 _FIRST_ANSWER_S: Final = 0.5
@@ -52,8 +53,7 @@ async def announce(nc: Client, agent: str, *, within_s: float = WITHIN_S) -> int
         except TimeoutError:
             pass  # no more come
         finally:
-            if not nc.is_closed:
-                await subscription.unsubscribe()
+            await unsubscribe(subscription)
     except NatsError as e:
         raise Unavailable(f"the other parts could not be told that {agent} lost something: {e}") from e
     return count

@@ -19,6 +19,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from ..bus import ingest, names
+from ..bus.connection import unsubscribe
 from ..memory_node.ids import derived_id
 from ..schemas import (
     AfterwitError,
@@ -142,8 +143,7 @@ class Ingestion:
         except ExceptionGroup as group:  # of tasks that fail for one reason
             raise _first(group) from group
         finally:
-            if not self._bus.nc.is_closed:
-                await rejections.unsubscribe()
+            await unsubscribe(rejections)
         if self._newest_seq:
             await self._until_visible()
         return self._summary

@@ -12,6 +12,7 @@ from nats.aio.client import Client as Nats
 from nats.errors import TimeoutError as NatsTimeout
 
 from ..bus import names
+from ..bus.connection import unsubscribe
 
 _REPLY_WITHIN_S = 1.0
 
@@ -43,8 +44,7 @@ async def node_answers(nc: Nats, pid: int | None = None) -> bool:
     except NatsTimeout:
         return False
     finally:
-        if not nc.is_closed:
-            await replies.unsubscribe()
+        await unsubscribe(replies)
 
 
 async def count_nodes(nc: Nats) -> int:
@@ -61,8 +61,7 @@ async def count_nodes(nc: Nats) -> int:
     except NatsTimeout:
         return found
     finally:
-        if not nc.is_closed:
-            await replies.unsubscribe()
+        await unsubscribe(replies)
 
 
 async def gateway_health(url: str) -> tuple[int, dict[str, Any]]:

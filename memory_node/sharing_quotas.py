@@ -12,6 +12,7 @@ from typing import Final
 
 from nats.aio.client import Client
 
+from ..bus.connection import unsubscribe
 from ..bus.spending import Spent, hear, tell
 from .quota import Cost, Quotas
 
@@ -41,7 +42,7 @@ class SharedQuotas:
                 except TimeoutError:
                     continue
         finally:
-            await subscription.unsubscribe()
+            await unsubscribe(subscription)
 
     def _charge(self, spent: Spent) -> None:
         for agent, (requests, bytes_, items) in spent.by_agent.items():

@@ -19,7 +19,7 @@ from nats.aio.subscription import Subscription
 
 from ...schemas import AfterwitError, AgentRecord, Invalid
 from .. import names
-from ..connection import Credentials, connect
+from ..connection import Credentials, connect, unsubscribe, watch
 from ..tls import Tls
 from .agents import Agents
 from .connections import pool_tag, token_tag, user_name
@@ -105,8 +105,8 @@ class AuthCallout:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._subscription is not None and not self._nc.is_closed:
-            await self._subscription.unsubscribe()
+        if self._subscription is not None:
+            await unsubscribe(self._subscription)
         self._closing = True
         for _, timer in self._ends.values():
             timer.cancel()
@@ -242,7 +242,7 @@ class CalloutSecret(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serve_callout(
+async def serve_callout(  # noqa: PLR0913  # where, with what, and who is told what
     url: str,
     secret: Path,
     agents: Agents,
@@ -250,8 +250,11 @@ async def serve_callout(
     *,
     disconnect: Disconnect | None = None,
     tls: Tls | None = None,
+    on_closed: Callable[[], None] | None = None,
 ) -> AsyncIterator[AuthCallout]:
     """An `AuthCallout` on a connection of its own while the block runs; ``secret`` is a file with a `CalloutSecret`.
+
+    ``on_closed`` is called if the server ends that connection for good.
 
     Raises:
         Invalid: the file cannot be read.
@@ -263,8 +266,10 @@ async def serve_callout(
         raise Invalid(f"{secret} is no credentials file of the auth callout: {e}", field="credentials") from e
     credentials = Credentials(user=ours.user, password=ours.password)
     nc = await connect(url, name="afterwit callout", credentials=credentials, tls=tls)
+    unwatch = watch(nc, closed=on_closed)
     try:
         async with AuthCallout(nc, ours.seed, agents, pools, disconnect=disconnect) as callout:
             yield callout
     finally:
+        unwatch()
         await nc.close()

@@ -14,6 +14,7 @@ from nats.aio.msg import Msg
 
 from ...schemas import TimedOut, Unavailable
 from .. import names
+from ..connection import unsubscribe
 from ..mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _TIMEOUT_S: Final = 3.0
@@ -154,8 +155,7 @@ async def _servers(nc: Client) -> set[str]:
             raise TimedOut(f"no NATS server answered in {_TIMEOUT_S:g} s") from e
         log.warning("only %d NATS servers answered in %g s; the others may be away", len(servers), _TIMEOUT_S)
     finally:
-        if not nc.is_closed:
-            await subscription.unsubscribe()
+        await unsubscribe(subscription)
     return servers
 
 

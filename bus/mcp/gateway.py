@@ -16,7 +16,7 @@ from sse_starlette.sse import AppStatus
 
 from ...schemas import Unauthenticated, Unavailable
 from .. import loop, names
-from ..connection import Credentials, connect, watch
+from ..connection import Credentials, connect, unsubscribe, watch
 from ..identity import Agents, PoolRegistry, parts
 from ..notices import Notices
 from ..revocation import hear
@@ -64,6 +64,7 @@ async def serve(
         OSError: the address cannot be listened on.
         Invalid: the credentials file cannot be used.
         Unauthenticated: NATS does not accept the credentials.
+        Unavailable: NATS has ended the connection for good; started anew, the gateway may have another.
     """
     stop = stop or asyncio.Event()
     with _listen(settings.host, settings.port) as listener:
@@ -77,7 +78,7 @@ async def serve(
             hub = Hub(Notices(nc, nc.jetstream()), RegistryAccess(PoolRegistry(nc), agents), node)
             endings = Endings(agents, hub, sessions, hub.spawn)
             async with hub, asyncio.TaskGroup() as tasks:
-                unwatch = watch(nc, back=lambda: hub.spawn(hub.announce_gap()))
+                unwatch = watch(nc, back=lambda: hub.spawn(hub.announce_gap()), closed=stop.set)
                 hearing = await hear(nc, endings.look_again)
                 url = settings.public_url or f"http://{_in_url(settings.host)}:{port}"
                 server = build_server(node, hub, bearer, sessions)
@@ -90,8 +91,9 @@ async def serve(
                 stopping.cancel()
                 unwatch()
                 endings.close()
-                if not nc.is_closed:
-                    await hearing.unsubscribe()
+                await unsubscribe(hearing)
+            if nc.is_closed:
+                raise Unavailable("NATS has ended the gateway's connection for good; what it said stands in the log")
         finally:
             await nc.close()
 

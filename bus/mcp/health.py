@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from .. import names
+from ..connection import unsubscribe
 from .tools import TOOLS
 
 _FIRST_ANSWER_S: Final = 1.0
@@ -99,4 +100,4 @@ async def _ask_all(nc: Client) -> list[dict[str, str]]:
             nodes += [endpoint.data.components for endpoint in stats.endpoints]
             wait_s = _FURTHER_ANSWERS_S
     finally:
-        await subscription.unsubscribe()
+        await unsubscribe(subscription)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -96,6 +97,13 @@ class NatsServer:
         """Start it again on the same port and data."""
         self.stop()
         self.start()
+
+    def reload(self, extra: str) -> None:
+        """Have it go by another configuration from now on: ``extra`` in place of what it was made with."""
+        assert self._process is not None, "the server is not running"
+        self._extra = extra
+        (self.directory / "nats.conf").write_text(self.config())
+        self._process.send_signal(signal.SIGHUP)
 
     def _reap(self) -> None:
         assert self._process is not None

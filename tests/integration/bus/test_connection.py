@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.errors import MaxPayloadError
 
-from afterwit.bus.connection import Connection, Credentials, connect, wait_connected, watch
+from afterwit.bus.connection import Connection, Credentials, connect, size_of, wait_connected, watch
 from afterwit.schemas import Invalid, Unauthenticated, Unavailable
 from tests.engines.nats_server import NatsServer
 from tests.engines.ports import free_port
@@ -69,6 +70,35 @@ async def test_a_connection_comes_back_and_says_so(nats_server: NatsServer, nc: 
     await asyncio.to_thread(nats_server.restart)
     await wait_connected(nc, 30.0)
     assert events.count("gone") == 3
+
+
+async def test_what_is_too_large_with_its_headers_is_refused_here(nats_server: NatsServer) -> None:
+    """The server would end the connection, for good."""
+    nc = await connect(nats_server.url, name="sender")
+    heard: list[Msg] = []
+
+    async def hear(msg: Msg) -> None:
+        heard.append(msg)
+
+    await nc.subscribe("topic", cb=hear)
+    headers = {"Reason": "中文 😀", "Empty": ""}
+    room = nc.max_payload - size_of(headers)
+    with pytest.raises(MaxPayloadError):
+        await nc.publish("topic", bytes(room + 1), headers=headers)
+    await nc.publish("topic", bytes(room), headers=headers)
+    await wait_until(lambda: [len(msg.data) for msg in heard] == [room], description="what just fits is heard")
+    await nc.close()
+
+
+async def test_one_that_the_server_ends_for_good_is_told_of(no_leaks: None, tmp_path: Path) -> None:
+    with NatsServer(tmp_path / "nats") as server:
+        nc = await connect(server.url, name="node")
+        closed = asyncio.Event()
+        watch(nc, closed=closed.set)
+        server.reload(USERS)
+        async with asyncio.timeout(10):
+            await closed.wait()
+        assert nc.is_closed
 
 
 async def test_a_flush_is_a_barrier_for_subscriptions_too(nats_server: NatsServer, nc: Client) -> None:

@@ -65,6 +65,37 @@ async def test_a_dead_letter_keeps_where_it_was_addressed_to_and_why(nc: Client,
     assert stored.headers["traceparent"] == "00-1-2-01"
 
 
+async def test_what_is_as_large_as_a_message_can_be_is_buried_and_answered(nc: Client, js: JetStreamContext) -> None:
+    """There is no room for it beside the reason: the server would end the connection of who tries."""
+    dead = DeadLetters(js)
+    subscription = await nc.subscribe(names.rejected("alice"))
+    data = b"x" * nc.max_payload
+    await dead.bury("ingest", names.ingest("alice", "agent/alice"), data, "不是 JSON" * 1000)
+    (letter,) = await dead.page(0, 10)
+    assert nc.max_payload - 8192 < len(letter.data) < nc.max_payload
+    assert letter.reason.startswith(f"cut, it had {len(data)} bytes; 不是 JSON")
+    for item, named in (
+        (data.decode(), None),
+        ({"content": data.decode(), "idempotency_key": "k"}, {"idempotency_key": "k"}),
+        ({"content": "x", "idempotency_key": data.decode()}, None),
+    ):
+        await ingest.reject(nc, "alice", Invalid(f"no such field {data!r}", field="colour"), item)
+        message = json.loads((await subscription.next_msg(timeout=10)).data)
+        assert message["item"] == named
+        assert message["error"]["message"].startswith("no such field")
+    assert nc.is_connected
+    await subscription.unsubscribe()
+
+
+async def test_headers_that_leave_no_room_are_not_buried_with_a_letter(nc: Client, js: JetStreamContext) -> None:
+    dead = DeadLetters(js)
+    headers = {"Agents-Own": "x" * (nc.max_payload - 100), "Content-Type": "application/msgpack"}
+    await dead.bury("ingest", names.ingest("alice", "agent/alice"), b"{}", "not JSON", headers)
+    (letter,) = await dead.page(0, 10)
+    assert (letter.data, letter.reason) == (b"{}", "not JSON")
+    assert "Agents-Own" not in letter.headers
+
+
 async def test_ingesting_without_a_stream_is_unavailable(
     nats_server: NatsServer, nc: Client, js: JetStreamContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,27 @@ async def test_an_item_for_a_pool_that_is_not_there_is_refused(alice: Agent, not
     assert loaded((await rejections.next_msg(timeout=20)).data)["error"]["code"] == "not_found"
 
 
+@pytest.mark.parametrize("pool", ["shared/团队", "shared/a%b"])
+async def test_an_item_for_what_cannot_be_a_pool_is_refused(alice: Agent, nothing_stored: None, pool: str) -> None:
+    rejections = await alice.nc.subscribe("afterwit.v1.rejected.alice")
+    await alice.nc.flush()
+    await ingest(alice, b'{"content": "x"}', pool=pool)
+    error = loaded((await rejections.next_msg(timeout=20)).data)["error"]
+    assert (error["code"], error["detail"]["field"]) == ("invalid", "pool")
+
+
+async def test_an_item_as_large_as_a_message_can_be_is_refused_and_ends_nothing(
+    alice: Agent, nothing_stored: None
+) -> None:
+    """Beside the reason it is larger than NATS takes, and NATS ends the connection of who tries."""
+    rejections = await alice.nc.subscribe("afterwit.v1.rejected.alice")
+    await alice.nc.flush()
+    await ingest(alice, b"x" * alice.nc.max_payload)
+    rejection = loaded((await rejections.next_msg(timeout=20)).data)
+    assert (rejection["error"]["code"], rejection["item"]) == ("invalid", None)
+    assert (await alice.ask("pools"))["pools"]
+
+
 async def test_a_refused_item_is_kept_with_the_dead_letters(
     alice: Agent, nothing_stored: None, operator: Client
 ) -> None:

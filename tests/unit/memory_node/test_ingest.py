@@ -15,6 +15,8 @@ from afterwit.memory_node.ingest import IngestWorker
 from afterwit.memory_node.quota import Limits, Quotas
 from afterwit.schemas import StoreReply
 
+FATAL = "It breaks what should store it."
+
 
 @dataclass
 class Message:
@@ -26,14 +28,16 @@ class Message:
     acked: bool = False
     delays: list[float] = field(default_factory=list)
     headers: None = None
+    addressed: str = ""
+    text: str = ""
 
     @property
     def subject(self) -> str:
-        return names.ingest(self.agent, f"agent/{self.agent}")
+        return self.addressed or names.ingest(self.agent, f"agent/{self.agent}")
 
     @property
     def data(self) -> bytes:
-        return json.dumps({"content": f"{self.agent} {self.seq}"}).encode()
+        return json.dumps({"content": self.text or f"{self.agent} {self.seq}"}).encode()
 
     @property
     def metadata(self) -> Any:
@@ -49,6 +53,8 @@ class Message:
 class World:
     """Everything around the worker. ``stored`` is who had how many items stored, in order."""
 
+    max_payload = 1 << 20
+
     def __init__(self, limits: Limits | None = None) -> None:
         self.now = 0.0
         self.revoked_agents: set[str] = set()
@@ -62,6 +68,8 @@ class World:
         return agent in self.revoked_agents
 
     async def store_ingested(self, agent: str, items: list[Any]) -> list[Any]:
+        if any(item.request.content == FATAL for item in items):
+            raise ValueError("a fault of ours")
         self.stored.append((agent, len(items)))
         return [StoreReply(memory=cast("Any", None), created=True) for _ in items]
 
@@ -112,3 +120,29 @@ async def test_items_of_a_revoked_agent_are_refused() -> None:
     assert all(message.acked for message in messages)
     assert world.buried == ["unauthenticated: the agent alice was revoked"]
     assert world.told == [names.rejected("alice")]
+
+
+@pytest.mark.parametrize("pool", ["shared.团队", "shared.a%b", "shared.Ops", "team.ops"])
+async def test_what_is_addressed_to_what_cannot_be_a_pool_is_refused_and_holds_up_nobody(pool: str) -> None:
+    """NATS has fewer rules for subjects than we have for pools."""
+    world = World()
+    messages = [Message("alice", 1, addressed=f"afterwit.v1.ingest.alice.{pool}"), Message("bob", 2)]
+    await world.worker.handle(cast("Any", messages))
+    assert all(message.acked for message in messages)
+    assert world.stored == [("bob", 1)]
+    assert world.told == [names.rejected("alice")]
+    (reason,) = world.buried
+    assert reason.startswith("invalid: pool: must be agent/<name> or shared/<name>")
+
+
+async def test_an_item_that_breaks_what_stores_it_comes_again_alone_and_is_refused_in_the_end() -> None:
+    world = World()
+    fatal = Message("alice", 2, text=FATAL)
+    messages = [Message("alice", 1), fatal, Message("alice", 3), Message("bob", 4)]
+    await world.worker.handle(cast("Any", messages))
+    assert [message.acked for message in messages] == [True, False, True, True]
+    assert len(fatal.delays) == 1
+    fatal.delivered = ingest.MAX_DELIVERIES
+    await world.worker.handle(cast("Any", [fatal]))
+    assert fatal.acked
+    assert world.buried == ["internal: the node failed; its log has the details"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -20,6 +21,7 @@ from afterwit.bus.mcp.tools import TOOLS
 from afterwit.bus.settings import write_env
 from afterwit.schemas import Invalid, Store, Unauthenticated
 from tests.engines.fake_system import FakeSystem
+from tests.engines.system import clean_environment
 from tests.engines.waiting import wait_until
 from tests.unit.bus.mcp.test_watching import Inbox, old_protocol
 
@@ -45,7 +47,7 @@ asyncio.run(serve_stdio(*sys.argv[1:]))
 async def gateway_process(settings: GatewaySettings) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", GATEWAY),
-        env=write_env(settings),
+        env=clean_environment(**write_env(settings)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -60,6 +62,18 @@ async def gateway_process(settings: GatewaySettings) -> AsyncIterator[asyncio.su
 async def port_of(process: asyncio.subprocess.Process) -> int:
     assert process.stdout is not None
     return int(await asyncio.wait_for(process.stdout.readline(), 60))
+
+
+async def test_it_ends_with_a_failure_when_its_connection_is_ended_for_good(system: FakeSystem) -> None:
+    """Whoever supervises it starts another, which is let in if that may be."""
+    async with gateway_process(system.settings()) as process:
+        await port_of(process)
+        password = json.loads((system.secrets / "gateway.json").read_text())["password"]
+        system.server.reload(system.server._extra.replace(password, "another"))
+        async with asyncio.timeout(20):
+            assert await process.wait() == 1
+        assert process.stderr is not None
+        assert b"ended the gateway's connection for good" in await process.stderr.read()
 
 
 async def test_sigterm_ends_it_in_time_and_in_order(system: FakeSystem) -> None:
