@@ -15,6 +15,8 @@ from ..bus import names
 from ..bus.connection import unsubscribe
 
 _REPLY_WITHIN_S = 1.0
+_FIRST_REPLY_WITHIN_S = 5.0
+"""To count nodes: where none serves the server says so at once, so whoever is silent may just be standing still."""
 
 
 async def nats_answers(host: str, port: int) -> bool:
@@ -49,15 +51,15 @@ async def node_answers(nc: Nats, pid: int | None = None) -> bool:
 
 async def count_nodes(nc: Nats) -> int:
     """How many memory nodes answer a ping."""
-    inbox, found = nc.new_inbox(), 0
+    inbox, found, wait_s = nc.new_inbox(), 0, _FIRST_REPLY_WITHIN_S
     replies = await nc.subscribe(inbox)
     try:
         await nc.publish(names.SERVICE_PING, reply=inbox)
         while True:
-            message = await replies.next_msg(timeout=_REPLY_WITHIN_S)
+            message = await replies.next_msg(timeout=wait_s)
             if not message.data:  # the server says that nobody is there
                 return 0
-            found += 1
+            found, wait_s = found + 1, _REPLY_WITHIN_S
     except NatsTimeout:
         return found
     finally:
