@@ -115,6 +115,14 @@ class Agent:
         return body
 
 
+async def pools_of(agent: Agent) -> list[Reply]:
+    """The pools that ``agent`` sees, but for what a review has found: that happens when it is due."""
+    found: list[Reply] = (await agent.ask("pools"))["pools"]
+    for pool in found:
+        pool["health"].pop("duplicates", None)
+    return found
+
+
 @asynccontextmanager
 async def agent(system: System, name: str, *, mode: str = "auto", path: str = "/mcp") -> AsyncIterator[Agent]:
     """The agent ``name``, connected."""

@@ -18,7 +18,7 @@ async def test_a_notice_says_what_changed_and_never_what_it_says(alice: Agent) -
     notices = await alice.nc.subscribe("afterwit.v1.changed.agent.alice.>")
     await alice.nc.flush()
     memory = await alice.store("The password of the guest network has changed.")
-    notice = json.loads((await notices.next_msg(timeout=10)).data)
+    notice = json.loads((await notices.next_msg(timeout=30)).data)
     assert (notice["uri"], notice["change"], notice["version"], notice["actor"]) == (
         memory["uri"],
         "created",
@@ -33,7 +33,7 @@ async def test_who_reads_on_being_told_sees_that_version(alice: Agent) -> None:
     notices = await alice.nc.subscribe("afterwit.v1.changed.agent.alice.>")
     await alice.nc.flush()
     storing = asyncio.create_task(alice.store("The north pier is closed.", tags=["pier"]))
-    notice = json.loads((await notices.next_msg(timeout=10)).data)
+    notice = json.loads((await notices.next_msg(timeout=30)).data)
     found = await alice.retrieve("Which pier is closed?", pools=[alice.pool], tags=["pier"])
     assert notice["id"] in [memory["id"] for memory in found]
     await storing
@@ -45,7 +45,7 @@ async def test_a_client_of_today_listens_to_a_resource(alice: Agent, bob: Agent,
     uri = f"memory://{pool}"
     async with bob.mcp.listen(resource_subscriptions=[uri]) as events:
         await alice.store("The bridge is open again.", pool=pool)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await anext(aiter(events)) == ResourceUpdated(uri)
 
 
@@ -62,17 +62,17 @@ async def test_a_client_of_yesterday_subscribes_to_a_resource(alice: Agent, pool
     async with mcp_client(afterwit, alice.token, mode="legacy", message_handler=on_message) as client:
         await client.subscribe_resource(memory["uri"])
         await alice.tool("memory_update", id=memory["id"], expected_version=1, content="The tunnel is open.")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await told.get() == memory["uri"]
 
 
 async def test_a_client_that_was_away_catches_up(alice: Agent, pool: str) -> None:
     """`memory_changes` gives what was missed, with a cursor to go on from; an empty page is the end."""
     one = await alice.store("The lock is broken.", pool=pool)
-    page = await alice.tool("memory_changes", pools=[pool])
+    page = await alice.tool("memory_changes", pools=[pool], wait_ms=20_000)
     assert [(notice["id"], notice["change"]) for notice in page["notices"]] == [(one["id"], "created")]
     await alice.tool("memory_forget", ids=[one["id"]], reason="repaired")
-    page = await alice.tool("memory_changes", pools=[pool], cursor=page["cursor"])
+    page = await alice.tool("memory_changes", pools=[pool], cursor=page["cursor"], wait_ms=20_000)
     assert [(notice["id"], notice["change"]) for notice in page["notices"]] == [(one["id"], "archived")]
     assert (await alice.tool("memory_changes", pools=[pool], cursor=page["cursor"]))["notices"] == []
 

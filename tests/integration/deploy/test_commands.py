@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,18 @@ def shell(afterwit: System) -> Shell:
     return Shell(afterwit)
 
 
+async def well(shell: Shell) -> None:
+    """Wait until the gateway says that all is well: a part that stands still for a second is not."""
+
+    async def said() -> bool:
+        status, health = await gateway_health(shell.system.ready.health)
+        return (status, health["status"]) == (200, "ok")
+
+    await wait_until(said, description="the gateway is well")
+
+
 async def test_store_retrieve_change_forget(shell: Shell) -> None:
-    status, health = await gateway_health(shell.system.ready.health)
-    assert (status, health["status"]) == (200, "ok")
+    await well(shell)
     _, one = await shell.new_agent()
     _, other = await shell.new_agent()
 
@@ -150,17 +160,21 @@ async def test_agents_and_their_tokens(shell: Shell) -> None:
 
 
 async def test_the_doctor_finds_what_is_wrong(shell: Shell) -> None:
-    report = await shell.json("doctor")
-    assert report["ok"]
-    assert {check["state"] for check in report["checks"]} == {"ok"}
+    """Asked until it says so: a part that stands still for a second, as on a busy machine, is not well either."""
+    wrong: list[dict[str, Any]] = []
+
+    async def found(*expected: str) -> bool:
+        report = await shell.json("doctor", status=None)
+        wrong[:] = [check for check in report["checks"] if check["state"] != "ok"]
+        return report["ok"] == (not expected) and tuple(check["what"] for check in wrong) == expected
+
+    await wait_until(found, description="all is well", timeout_s=60)
     credentials = shell.system.data_dir / "credentials" / "admin.json"
     credentials.chmod(0o644)
     try:
-        report = await shell.json("doctor", status=1)
+        await wait_until(lambda: found("data directory"), description="it is found", timeout_s=60)
     finally:
         credentials.chmod(0o600)
-    wrong = [check for check in report["checks"] if check["state"] == "fail"]
-    assert [check["what"] for check in wrong] == ["data directory"]
     assert "chmod" in wrong[0]["remedy"]
 
 
@@ -174,4 +188,4 @@ async def test_a_killed_node_is_back_with_everything(shell: Shell) -> None:
     )
     found = await shell.json("retrieve", "survives a kill", "--token", token)
     assert [item["memory"]["id"] for item in found["items"]] == [stored["memory"]["id"]]
-    assert (await gateway_health(shell.system.ready.health))[0] == 200
+    await well(shell)

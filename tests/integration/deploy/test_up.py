@@ -61,11 +61,12 @@ class Up:
         await wait_until(
             lambda: before not in {p.pid for p in self.ready.processes} and self.pid(part),
             description=f"{part} restarted, and the ready file written anew",
+            timeout_s=READY_WITHIN_S,
         )
 
     async def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await self.process.wait()
 
 
@@ -175,7 +176,7 @@ async def test_its_children_die_with_it(tmp_path: Path) -> None:
     async with up(tmp_path) as running:
         pids = [p.pid for p in running.ready.processes]
         running.process.kill()
-        await wait_until(lambda: not any(map(alive, pids)), description="all parts gone")
+        await wait_until(lambda: not any(map(alive, pids)), description="all parts gone", timeout_s=60)
     async with up(tmp_path):
         pass  # the data directory is free again
 

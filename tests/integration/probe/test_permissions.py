@@ -109,7 +109,7 @@ async def test_what_an_agent_may_not_say_or_hear_on_nats(world: World) -> None:
     heard = await intruder.nc.subscribe(f"afterwit.v1.rejected.{intruder.agent}")
     for pool, payload in ((its.pool, {"content": "x"}), (its.private_pool, {"content": "x"}), (its.pool, {"turn": 1})):
         subject = f"afterwit.v1.ingest.{intruder.agent}.{pool.replace('/', '.')}"
-        await intruder.nc.request(subject, json.dumps(payload).encode())
+        await intruder.nc.request(subject, json.dumps(payload).encode(), timeout=30)
         probe.judge(f"rejected: {subject}", (await heard.next_msg(timeout=30)).data)
     await stir(world.named, world.markers)
     await stir(world.unnamed, world.markers)
@@ -139,6 +139,7 @@ async def test_what_others_do_changes_no_answer(world: World) -> None:
     """Counts, ranks, word statistics, lists, pages: all as if the others were not there."""
     intruder = await world.visitor("intruder")
     own = await world.own(intruder)
+    await sentinel(world, intruder, world.common)  # all notices so far have come as well
     before = await _everything(intruder, own)
     await stir(world.named, world.markers)
     await stir(world.unnamed, world.markers)

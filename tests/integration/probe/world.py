@@ -117,9 +117,8 @@ async def _rejected_item(owner: Agent, secret: str) -> None:
     """Something for the dead letters and for the owner's own subject of rejections."""
     heard = await owner.nc.subscribe(f"afterwit.v1.rejected.{owner.name}")
     await owner.nc.flush()
-    await owner.nc.request(
-        f"afterwit.v1.ingest.{owner.name}.agent.{owner.name}", json.dumps({"content": secret, "turn": -1}).encode()
-    )
+    refused = json.dumps({"content": secret, "turn": -1}).encode()
+    await owner.nc.request(f"afterwit.v1.ingest.{owner.name}.agent.{owner.name}", refused, timeout=30)
     assert secret in (await heard.next_msg(timeout=30)).data.decode()
     await heard.unsubscribe()
 

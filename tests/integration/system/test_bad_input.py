@@ -220,14 +220,14 @@ def _call(token: str | None, content: str, path: str = "/mcp-stateless") -> dict
 @pytest.mark.parametrize("path", ["/mcp", "/mcp-stateless"])
 @pytest.mark.parametrize("token", [None, "nonsense", "aw.alice." + "0" * 64, "aw.nobody." + "0" * 64])
 async def test_a_missing_or_wrong_token(afterwit: System, token: str | None, path: str) -> None:
-    async with httpx2.AsyncClient(verify=False) as http:
+    async with httpx2.AsyncClient(verify=False, timeout=60) as http:
         answer = await http.post(afterwit.ready.gateways[0] + path, **_call(token, "x"))
     assert answer.status_code == 401
     assert "resource_metadata=" in answer.headers["www-authenticate"]
 
 
 async def test_a_lone_surrogate_over_mcp(afterwit: System) -> None:
-    async with httpx2.AsyncClient(verify=False) as http:
+    async with httpx2.AsyncClient(verify=False, timeout=60) as http:
         call = _call(afterwit.token("alice"), "a \\ud83d b")
         answer = await http.post(afterwit.ready.gateways[0] + "/mcp-stateless", **call)
     assert answer.status_code in {200, 400}

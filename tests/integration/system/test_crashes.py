@@ -61,7 +61,13 @@ class Ledger:
         promised = dict(self.acknowledged)
         for key in sorted(self.open | self.acknowledged.keys()):
             await self.store(agent, key)
-        assert not self.open
+
+        async def all_answered() -> bool:
+            for key in sorted(self.open):
+                await self.store(agent, key)
+            return not self.open
+
+        await wait_until(all_answered, description="what was repeated is acknowledged", timeout_s=60)
         assert {key: self.acknowledged[key] for key in promised} == promised
         assert (await agent.ask("health", pool=self.pool))["active"] == len(self.acknowledged)
 

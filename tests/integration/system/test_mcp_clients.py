@@ -67,7 +67,7 @@ async def test_listening_to_a_pool(afterwit: System, alice: Agent, pool: str, do
         client.listen(resource_subscriptions=[f"memory://{pool}"]) as events,
     ):
         await alice.store("Silo 5 is full.", pool=pool)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await anext(aiter(events)) == ResourceUpdated(f"memory://{pool}")
 
 
@@ -83,7 +83,7 @@ async def test_subscribing_to_a_pool(afterwit: System, alice: Agent, pool: str, 
     async with client_at(door, afterwit, "legacy", message_handler=on_message) as client:
         await client.subscribe_resource(f"memory://{pool}")
         await alice.store("Silo 6 leaks.", pool=pool)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await told.get() == f"memory://{pool}"
 
 

@@ -25,7 +25,7 @@ def loaded(data: bytes) -> dict[str, Any]:
 async def ingest(agent: Agent, payload: bytes, *, pool: str | None = None, **headers: str) -> dict[str, Any]:
     """JetStream's answer to a publish."""
     subject = f"afterwit.v1.ingest.{agent.name}.{(pool or agent.pool).replace('/', '.')}"
-    return loaded((await agent.nc.request(subject, payload, timeout=10, headers=headers or None)).data)
+    return loaded((await agent.nc.request(subject, payload, timeout=30, headers=headers or None)).data)
 
 
 async def is_there(agent: Agent, pool: str, content: str) -> bool:
@@ -83,7 +83,7 @@ async def test_it_is_told_of_changes_in_its_pools(alice: Agent, pool: str) -> No
     notices = await alice.nc.subscribe("afterwit.v1.changed.agent.alice.>")
     await alice.nc.flush()
     memory = await alice.store("The crane is in use.")
-    notice = loaded((await notices.next_msg(timeout=10)).data)
+    notice = loaded((await notices.next_msg(timeout=30)).data)
     assert (notice["uri"], notice["change"]) == (memory["uri"], "created")
 
 
@@ -106,7 +106,7 @@ async def test_it_is_told_why_an_item_was_refused(
     rejections = await alice.nc.subscribe("afterwit.v1.rejected.alice")
     await alice.nc.flush()
     assert "error" not in await ingest(alice, payload)
-    rejection = loaded((await rejections.next_msg(timeout=20)).data)
+    rejection = loaded((await rejections.next_msg(timeout=30)).data)
     assert (rejection["error"]["code"], rejection["error"]["detail"]["field"]) == (code, field)
     expected = payload.decode("utf-8", "replace")
     assert rejection["item"] in (expected, json.loads(expected) if code and field else expected)
@@ -116,7 +116,7 @@ async def test_an_item_for_a_pool_that_is_not_there_is_refused(alice: Agent, not
     rejections = await alice.nc.subscribe("afterwit.v1.rejected.alice")
     await alice.nc.flush()
     await ingest(alice, b'{"content": "x"}', pool="agent/bob")
-    assert loaded((await rejections.next_msg(timeout=20)).data)["error"]["code"] == "not_found"
+    assert loaded((await rejections.next_msg(timeout=30)).data)["error"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("pool", ["shared/团队", "shared/a%b"])
@@ -147,7 +147,7 @@ async def test_a_refused_item_is_kept_with_the_dead_letters(
     rejections = await alice.nc.subscribe("afterwit.v1.rejected.alice")
     await alice.nc.flush()
     await ingest(alice, b'{"content": ""}')
-    await rejections.next_msg(timeout=20)
+    await rejections.next_msg(timeout=30)
     assert (await operator.jetstream().stream_info("AFTERWIT_DEAD")).state.messages == before + 1
 
 
@@ -176,7 +176,7 @@ NOT_ITS_OWN = {
 async def test_it_may_publish_only_on_its_own_subjects(alice: Agent, nothing_stored: None, subject: str) -> None:
     with pytest.raises((nats.errors.TimeoutError, nats.errors.NoRespondersError)):
         await alice.nc.request(subject, b"{}", timeout=0.3)
-    await wait_until(lambda: alice.denied, description="the server says that it is not allowed", timeout_s=10)
+    await wait_until(lambda: alice.denied, description="the server says that it is not allowed")
     assert "permissions violation for publish" in alice.denied[0].lower()
 
 
@@ -190,7 +190,7 @@ NOT_TO_BE_HEARD = [
 @pytest.mark.parametrize("subject", NOT_TO_BE_HEARD)
 async def test_it_may_hear_only_what_is_meant_for_it(alice: Agent, subject: str) -> None:
     await alice.nc.subscribe(subject)
-    await wait_until(lambda: alice.denied, description="the server says that it is not allowed", timeout_s=10)
+    await wait_until(lambda: alice.denied, description="the server says that it is not allowed")
     assert "permissions violation for subscription" in alice.denied[0].lower()
 
 

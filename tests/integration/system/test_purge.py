@@ -168,7 +168,7 @@ async def test_what_came_by_the_ingest_stream_is_nowhere_either(afterwit: System
     texts = [secret(f"item {n}") for n in range(3)]
     for n, text in enumerate(texts[:2]):
         request = {"content": text, "idempotency_key": secret(f"key {n}")}
-        await alice.nc.request("afterwit.v1.ingest.alice.agent.alice", json.dumps(request).encode(), timeout=10)
+        await alice.nc.request("afterwit.v1.ingest.alice.agent.alice", json.dumps(request).encode(), timeout=30)
     await alice.ask("store_many", items=[{"content": texts[2]}])
 
     async def ids() -> list[str]:
@@ -185,7 +185,7 @@ async def test_a_busy_ingest_stream_is_washed(afterwit: System, alice: Agent, un
     subject = "afterwit.v1.ingest.alice.agent.alice"
     for n, content in enumerate([text, *(f"one of many, {unused} {n}" for n in range(150))]):
         request = {"content": content, "idempotency_key": f"{unused} {n}"}
-        await alice.nc.request(subject, json.dumps(request).encode(), timeout=10)
+        await alice.nc.request(subject, json.dumps(request).encode(), timeout=30)
 
     async def id() -> str:
         return next((m["id"] for m in await all_of(alice, "agent/alice") if m["content"] == text), "")
@@ -250,11 +250,12 @@ async def test_watchers_are_told_once_nothing_is_left(afterwit: System, alice: A
 async def test_dead_letters_lose_it_too(afterwit: System, alice: Agent, operator: Client, secret: Secret) -> None:
     memory = await alice.store(secret("dead"))
     refused = json.dumps({"content": secret("dead"), "colour": "red"}).encode()
-    await alice.nc.request("afterwit.v1.ingest.alice.agent.alice", refused, timeout=10)
     js = operator.jetstream()
+    before = (await js.stream_info(names.DEAD)).state.last_seq
+    await alice.nc.request("afterwit.v1.ingest.alice.agent.alice", refused, timeout=30)
 
     async def buried() -> bool:
-        return (await js.stream_info(names.DEAD)).state.messages > 0
+        return (await js.stream_info(names.DEAD)).state.last_seq > before
 
     await wait_until(buried, description="it is a dead letter")
     await purge(alice, memory["id"])

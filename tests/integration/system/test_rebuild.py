@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
 
 from afterwit.bus import names
-from tests.engines.agents import Agent
+from tests.engines.agents import Agent, pools_of
 from tests.engines.shell import Shell
 from tests.engines.system import System
 from tests.engines.waiting import wait_until
@@ -19,13 +20,13 @@ async def test_index_and_windows_are_the_same_afterwards(afterwit: System, alice
     turns = [await alice.store(f"turn {n}", session_id=unused, turn=n) for n in range(3)]
     window = await alice.tool("memory_context", session_id=unused)
     changed = await alice.ask("update", id=turns[0]["id"], expected_version=1, content="turn zero")
-    pools = await alice.ask("pools")
+    pools = await pools_of(alice)
 
     reply = await Shell(afterwit).json("rebuild")
     assert reply["before"] == reply["after"]
     assert reply["after"]["memories"] >= 3
     assert reply["entries"] >= 4
-    assert await alice.ask("pools") == pools
+    assert await pools_of(alice) == pools
     assert (await alice.tool("memory_context", session_id=unused))["turns"] == [
         changed["memory"],
         *window["turns"][1:],
@@ -72,7 +73,11 @@ async def test_garbage_in_the_log_stops_nobody(afterwit: System, alice: Agent, o
     garbage = await js.publish(subject, b"\xc1 garbage")
     memory = await alice.store(f"behind the garbage {unused}")
     assert (await alice.retrieve(f"behind the garbage {unused}"))[0]["id"] == memory["id"]
-    (letter,) = [each for each in (await shell.json("dead", "list"))["letters"] if each["subject"] == subject]
+
+    async def letters() -> list[dict[str, Any]]:
+        return [each for each in (await shell.json("dead", "list"))["letters"] if each["subject"] == subject]
+
+    (letter,) = await wait_until(letters, description="it is a dead letter")
     assert letter["what"] == "log"
     assert "cannot be read" in letter["reason"]
     reply = await shell.json("rebuild")
@@ -92,7 +97,7 @@ async def test_a_refused_item_is_retried_when_it_may_pass(afterwit: System, alic
     subject = names.ingest("alice", pool)
     request = {"content": f"too early {unused}", "idempotency_key": unused}
     heard = await alice.nc.subscribe(names.rejected("alice"))
-    await alice.nc.request(subject, json.dumps(request).encode(), timeout=10)
+    await alice.nc.request(subject, json.dumps(request).encode(), timeout=30)
     assert json.loads((await heard.next_msg(timeout=30)).data)["error"]["code"] == "not_found"
 
     async def letters() -> list[int]:

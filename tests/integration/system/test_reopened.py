@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
-from tests.engines.agents import Agent, agent
+from tests.engines.agents import agent, pools_of
 from tests.engines.system import afterwit_up
-
-
-async def pools(alice: Agent) -> list[dict[str, Any]]:
-    """Her pools, but for what a review has found: that happens when it is due."""
-    found: list[dict[str, Any]] = (await alice.ask("pools"))["pools"]
-    for pool in found:
-        pool["health"].pop("duplicates", None)
-    return found
 
 
 async def test_without_its_index_everything_is_found_again(tmp_path: Path, unused: str) -> None:
@@ -27,7 +18,7 @@ async def test_without_its_index_everything_is_found_again(tmp_path: Path, unuse
         ]
         gone = await alice.store("The east door squeaks.")
         await alice.tool("memory_forget", ids=[gone["id"]], reason="oiled")
-        before = await pools(alice)
+        before = await pools_of(alice)
         token = alice.token
     shutil.rmtree(tmp_path / "data" / "index")
 
@@ -39,7 +30,7 @@ async def test_without_its_index_everything_is_found_again(tmp_path: Path, unuse
         }
         archived = await alice.retrieve("doors", include_archived=True)
         assert {memory["id"] for memory in archived} == {kept["id"], changed["id"], gone["id"]}
-        assert await pools(alice) == before
+        assert await pools_of(alice) == before
         assert (await alice.tool("memory_context", session_id=unused))["turns"] == [kept]
         notices = (await alice.tool("memory_changes"))["notices"]
         assert [notice["change"] for notice in notices] == ["created", "created", "updated", "created", "archived"]

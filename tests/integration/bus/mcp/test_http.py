@@ -113,7 +113,8 @@ async def test_white_space_around_a_header_is_none_of_it(system: FakeSystem) -> 
             await writer.wait_closed()
 
 
-async def test_health(system: FakeSystem) -> None:
+async def test_health(system: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("afterwit.bus.mcp.health._FIRST_ANSWER_S", 30.0)
     async with system.gateway() as url, httpx2.AsyncClient(timeout=60) as http:
         answer = await http.get(url + "/health")
         parts = {"nats": "ok", "index": "ok", "window": "ok", "inference": "ok"}
