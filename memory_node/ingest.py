@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -12,7 +14,18 @@ from nats.aio.client import Client
 from ..bus import instrumentation, names
 from ..bus.dead_letters import DeadLetters
 from ..bus.ingest import reject
-from ..schemas import AfterwitError, Internal, Invalid, Store, StoreReply, TimedOut, Unauthenticated, Unavailable, codec
+from ..schemas import (
+    AfterwitError,
+    Internal,
+    Invalid,
+    Quota,
+    Store,
+    StoreReply,
+    TimedOut,
+    Unauthenticated,
+    Unavailable,
+    codec,
+)
 from ..schemas.words import PoolName
 from .access import Access
 from .operations.storing import Item, Storing
@@ -25,6 +38,8 @@ _RETRY_DELAY_S: Final = 2.0
 MOST_PARKED: Final = 20_000
 """Items over quota that wait at the server for their turn, for this node. What comes beyond is stored at once: if such
 items filled the server's list of what is under way, those of other agents would wait for them."""
+_OVERDUE_S: Final = 60.0
+"""So long after its turn an item that has not come again is not expected here any more."""
 
 
 class Queued(Protocol):
@@ -60,11 +75,23 @@ class IngestWorker:
     goes first, so that one agent's import does not hold up what others bring.
     """
 
-    def __init__(self, nc: Client, storing: Storing, dead: DeadLetters, access: Access, quotas: Quotas) -> None:
+    def __init__(
+        self,
+        nc: Client,
+        storing: Storing,
+        dead: DeadLetters,
+        access: Access,
+        quotas: Quotas,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._nc = nc
         self._access = access
         self._quotas = quotas
+        self._clock = clock
         self._parked: set[int] = set()
+        self._turns: list[tuple[float, int]] = []
+        """A heap of when the turn of each comes, by ``clock``, and which it is."""
         self._storing = storing
         self.behind = 0
         """How many items were in the stream behind the last that came."""
@@ -105,17 +132,28 @@ class IngestWorker:
                 await self._settle(message, outcome)
 
     async def _park(self, message: Queued, agent: str, item: Item) -> bool:
-        """Whether the item is over quota, and waits at the server until its turn comes. It waits once at most."""
+        """Whether the item is over quota, and waits at the server until its turn comes.
+
+        It waits once at most: what comes again has waited here, or at another node.
+        """
         seq = message.metadata.sequence.stream
-        if seq in self._parked:
+        if seq in self._parked or message.metadata.num_delivered > 1:
             self._parked.discard(seq)
             return False
         wait_s = self._quotas.reserve(agent, ingest_cost(item.request))
+        self._forget_overdue()
         if not wait_s or len(self._parked) >= MOST_PARKED:
             return False
         self._parked.add(seq)
+        heapq.heappush(self._turns, (self._clock() + wait_s, seq))
         await message.nak(delay=wait_s)
         return True
+
+    def _forget_overdue(self) -> None:
+        """Another node got those, or gets them."""
+        now = self._clock()
+        while self._turns and self._turns[0][0] + _OVERDUE_S <= now:
+            self._parked.discard(heapq.heappop(self._turns)[1])
 
     async def _stored(self, agent: str, items: list[Item]) -> list[StoreReply | AfterwitError]:
         """What is in the queue is judged by what holds now, not by what held when it came."""
@@ -135,7 +173,7 @@ class IngestWorker:
         match outcome:
             case StoreReply():
                 await message.ack()
-            case Unavailable() | TimedOut() | Internal() if message.metadata.num_delivered < MAX_DELIVERIES:
+            case Unavailable() | TimedOut() | Internal() | Quota() if message.metadata.num_delivered < MAX_DELIVERIES:
                 logger.warning("ingested item %d waits: %s", message.metadata.sequence.stream, outcome)
                 await message.nak(delay=_RETRY_DELAY_S)
             case _:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -158,24 +159,36 @@ def _explained(error: msgspec.ValidationError, type: Any) -> AfterwitError:
 
 
 def _choices(type: Any, path: str) -> tuple[object, ...]:
-    """The values that the field at ``path`` may have."""
-    found = inspect.type_info(type)
+    """The values that the field at ``path`` may have; of a union of Structs, in those that have such a field."""
+    found = list(_bare(inspect.type_info(type)))
     for name in re.findall(r"[^.\[\]]+", path):
-        match found := _bare(found):
-            case inspect.StructType():
-                found = next(field.type for field in found.fields if field.encode_name == name)
-            case inspect.VarTupleType():
-                found = found.item_type
-    found = _bare(found)
-    return found.values if isinstance(found, inspect.LiteralType) else ()
+        found = [inner for each in found for inner in _within(each, name)]
+    return tuple(value for each in found if isinstance(each, inspect.LiteralType) for value in each.values)
 
 
-def _bare(type: inspect.Type) -> inspect.Type:
-    """``type`` without its description, and without null."""
-    while isinstance(type, inspect.Metadata | inspect.UnionType):
-        others = type.types if isinstance(type, inspect.UnionType) else (type.type,)
-        type = next(each for each in others if not isinstance(each, inspect.NoneType))
-    return type
+def _within(type: inspect.Type, name: str) -> Iterator[inspect.Type]:
+    """What stands in a ``type`` under ``name``, or at that place."""
+    match type:
+        case inspect.StructType():
+            for field in type.fields:
+                if field.encode_name == name:
+                    yield from _bare(field.type)
+        case inspect.VarTupleType():
+            yield from _bare(type.item_type)
+
+
+def _bare(type: inspect.Type) -> Iterator[inspect.Type]:
+    """What ``type`` may be, without descriptions and null."""
+    match type:
+        case inspect.Metadata():
+            yield from _bare(type.type)
+        case inspect.UnionType():
+            for each in type.types:
+                yield from _bare(each)
+        case inspect.NoneType():
+            pass
+        case _:
+            yield type
 
 
 def _join(path: str, name: str) -> str:

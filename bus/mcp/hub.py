@@ -185,7 +185,18 @@ class Hub:
         await self._unwant(pool_of(uri))
 
     async def announce_gap(self) -> None:
-        """Notices may have been missed: tell every watcher to read again what it watches and may read."""
+        """Notices may have been missed: tell every watcher to read again what it watches and may read.
+
+        While it cannot be read who may what (NATS has come back, and its streams have not), this is tried again.
+        """
+        while True:
+            try:
+                return await self._tell_of_gap()
+            except AfterwitError as e:
+                logger.warning("could not tell yet that notices may have been missed: %s", e)
+                await asyncio.sleep(_RETRY_PAUSE_S)
+
+    async def _tell_of_gap(self) -> None:
         credentials = await self._access.live({watcher.credential for watcher in self._watchers})
         live = {watcher for watcher in self._watchers if watcher.credential in credentials}
         by_pool: defaultdict[str | None, set[str]] = defaultdict(set)

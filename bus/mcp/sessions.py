@@ -62,7 +62,7 @@ class Sessions:
         self._forget_ended()
         ended = 0
         for session_id, shown in list(self._shown.items()):
-            if shown.last.agent != agent:
+            if shown.last.agent != agent or session_id not in self._shown:  # it may have ended meanwhile
                 continue
             if shown.last.token not in live:
                 del self._shown[session_id]

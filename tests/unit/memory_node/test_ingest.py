@@ -13,9 +13,11 @@ from afterwit.bus import names
 from afterwit.memory_node import ingest
 from afterwit.memory_node.ingest import IngestWorker
 from afterwit.memory_node.quota import Limits, Quotas
-from afterwit.schemas import StoreReply
+from afterwit.schemas import Quota, StoreReply
 
 FATAL = "It breaks what should store it."
+FULL = "Too much is to be embedded."
+FAILURES = {FATAL: ValueError("a fault of ours"), FULL: Quota("too many texts wait", retry_after_s=5)}
 
 
 @dataclass
@@ -62,14 +64,18 @@ class World:
         self.buried: list[str] = []
         self.told: list[str] = []
         quotas = Quotas(limits or Limits(), lambda: self.now)
-        self.worker = IngestWorker(cast("Any", self), cast("Any", self), cast("Any", self), cast("Any", self), quotas)
+        self.worker = IngestWorker(
+            *(cast("Any", self), cast("Any", self), cast("Any", self), cast("Any", self), quotas),
+            clock=lambda: self.now,
+        )
 
     async def revoked(self, agent: str) -> bool:
         return agent in self.revoked_agents
 
     async def store_ingested(self, agent: str, items: list[Any]) -> list[Any]:
-        if any(item.request.content == FATAL for item in items):
-            raise ValueError("a fault of ours")
+        for item in items:
+            if error := FAILURES.get(item.request.content):
+                raise error
         self.stored.append((agent, len(items)))
         return [StoreReply(memory=cast("Any", None), created=True) for _ in items]
 
@@ -96,6 +102,8 @@ async def test_what_is_over_quota_comes_again_when_its_turn_is() -> None:
     assert [delay for message in parked for delay in message.delays] == pytest.approx([0.1, 0.2, 0.3, 0.4])
     assert not any(message.acked for message in parked)
     assert other.acked
+    for message in parked:
+        message.delivered = 2
     await world.worker.handle(cast("Any", parked))
     assert all(message.acked for message in messages)
     assert [len(message.delays) for message in parked] == [1, 1, 1, 1]
@@ -109,6 +117,33 @@ async def test_when_too_many_wait_the_rest_is_stored_at_once(monkeypatch: pytest
     await world.worker.handle(cast("Any", messages))
     assert sum(bool(message.delays) for message in messages) == 3
     assert sum(message.acked for message in messages) == 7
+
+
+async def test_what_has_waited_at_another_node_does_not_wait_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "MOST_PARKED", 3)
+    world = World(Limits(items=1, burst_s=1))
+    await world.worker.handle(cast("Any", [Message("alice", n) for n in range(10)]))
+    elsewhere = Message("alice", 10, delivered=2)
+    await world.worker.handle(cast("Any", [elsewhere]))
+    assert (elsewhere.acked, elsewhere.delays) == (True, [])
+
+
+async def test_what_went_to_another_node_takes_no_room_here_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nobody's quota would hold any more, once as many items as have room here had come again elsewhere."""
+    monkeypatch.setattr(ingest, "MOST_PARKED", 3)
+    world = World(Limits(items=1, burst_s=1))
+    await world.worker.handle(cast("Any", [Message("alice", n) for n in range(10)]))
+    world.now += 100
+    later = [Message("alice", n) for n in range(10, 20)]
+    await world.worker.handle(cast("Any", later))
+    assert sum(bool(message.delays) for message in later) == 3
+
+
+async def test_an_item_that_finds_no_room_at_the_embedder_comes_again() -> None:
+    world = World()
+    message = Message("alice", 1, text=FULL)
+    await world.worker.handle(cast("Any", [message]))
+    assert (message.acked, len(message.delays), world.buried) == (False, 1, [])
 
 
 async def test_items_of_a_revoked_agent_are_refused() -> None:

@@ -18,6 +18,7 @@ from afterwit.schemas import (
     Invalid,
     LogEntry,
     Notice,
+    OperationResult,
     PoolGrant,
     Retrieve,
     Store,
@@ -190,6 +191,7 @@ def test_an_optional_field_may_be_null_and_data_keeps_its_nulls() -> None:
         convert({"query": "x", "top_k": 51}, Retrieve)
 
 
+CITED = {"evidence": [new_id()], "because": "x"}
 REVERSED = {"start": "2026-05-02T00:00:00Z", "end": "2026-05-01T00:00:00Z"}
 
 
@@ -211,6 +213,18 @@ REVERSED = {"start": "2026-05-02T00:00:00Z", "end": "2026-05-01T00:00:00Z"}
             {"retrieval_id": "r", "used": [{"id": new_id(), "effect": "good"}]},
             "used[0].effect",
             "helped, ignored, misled",
+        ),
+        (
+            OperationResult,
+            {"operation": {**CITED, "op": "link", "source": new_id(), "target": new_id(), "rel": "causes"}},
+            "operation.rel",
+            "caused_by, contradicts",
+        ),
+        (
+            OperationResult,
+            {"operation": {**CITED, "op": "update", "id": new_id(), "status": "archived"}},
+            "operation.status",
+            "active, candidate, superseded",
         ),
         (Store, {"content": "x", "expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at", "9999-12-31 in UTC"),
         (Update, {"id": new_id(), "expected_version": 1, "valid_to": "0001-01-01T00:00:00+14:00"}, "valid_to", "UTC"),

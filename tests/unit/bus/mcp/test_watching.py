@@ -239,6 +239,23 @@ async def test_after_a_gap_everything_is_to_be_read_again(hub: Hub, node: FakeNo
         assert [event async for event in bobs] == []
 
 
+async def test_a_gap_is_told_of_once_access_can_be_read_again(hub: Hub, access: FakeAccess) -> None:
+    """A server that has just come back may go once more: that ends no gateway."""
+    watcher = Watcher("alice")
+    async with hub.watching(watcher, ["memory://shared/team"]):
+        answer, tried = access.live, asyncio.Event()
+
+        async def fails(credentials: Any) -> Any:
+            tried.set()
+            raise Unavailable("NATS is away")
+
+        access.live = fails  # type: ignore[method-assign]
+        hub.spawn(hub.announce_gap())
+        await tried.wait()
+        access.live = answer  # type: ignore[method-assign]
+        assert await anext(aiter(watcher)) == ResourceUpdated(uri="memory://shared/team")
+
+
 async def test_a_notice_waits_while_access_cannot_be_read(hub: Hub, node: FakeNode, access: FakeAccess) -> None:
     watcher = Watcher("alice")
     async with hub.watching(watcher, ["memory://shared/team"]):
