@@ -12,12 +12,15 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..memory_tools import MemoryTools, memory_tools
 
 Act = Callable[[MemoryTools, dict[str, Any]], Awaitable[dict[str, Any]]]
 """What an actor does at a cue; the answer says what happened."""
+
+WATCHES_FOR_S: Final = 50.0
+"""How long an actor waits for what it watches for. The director waits a little longer for it."""
 
 
 def play(acts: Mapping[str, Act]) -> None:

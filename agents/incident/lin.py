@@ -7,7 +7,7 @@ from typing import Any
 
 from ..memory_tools import MemoryTools
 from .board import add_to_board, read_board
-from .cues import play
+from .cues import WATCHES_FOR_S, play
 
 
 async def take_notes(memory: MemoryTools, cue: dict[str, Any]) -> dict[str, Any]:
@@ -20,7 +20,7 @@ async def watch_pool(memory: MemoryTools, cue: dict[str, Any]) -> dict[str, Any]
     """Sleep until the pool changes, find out in Chinese what it is about, and say what he knows."""
     async with memory.client.listen(resource_subscriptions=[f"memory://{cue['pool']}"]) as events:
         print('{"watching": true}', flush=True)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WATCHES_FOR_S):
             async for _ in events:
                 items = await memory.retrieve("结账服务为什么变慢？", pools=[cue["pool"]], top_k=3)
                 if finding := next((i for i in items if i["memory"]["kind"] == "fact"), None):

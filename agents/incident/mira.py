@@ -7,7 +7,7 @@ from typing import Any
 
 from ..memory_tools import MemoryTools
 from .board import add_to_board, read_board
-from .cues import play
+from .cues import WATCHES_FOR_S, play
 
 SESSION = "incident-4711"
 
@@ -54,7 +54,7 @@ async def await_help(memory: MemoryTools, cue: dict[str, Any]) -> dict[str, Any]
     pool_uri = f"memory://{cue['pool']}"
     async with memory.client.listen(resource_subscriptions=[pool_uri]) as events:
         print('{"watching": true}', flush=True)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WATCHES_FOR_S):
             async for _ in events:
                 items = await memory.retrieve(
                     "How do we fix the exhausted connections?", pools=[cue["pool"]], tier="semantic", top_k=3

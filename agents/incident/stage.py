@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-CUE_WITHIN_S: Final = 30.0
+CUE_WITHIN_S: Final = 60.0
 _EXIT_WITHIN_S: Final = 5.0
 
 
