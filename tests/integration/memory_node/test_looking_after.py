@@ -64,7 +64,11 @@ class Bus:
     async def ask(self, request: Any) -> Any:
         named: dict[type, str] = {ListMemories: "list", EndSession: "end_session"}
         op = named.get(type(request), type(request).__name__.lower())
-        return await self.requester.call("alice", op, request, timeout_s=30)
+        reply = await self.requester.call("alice", op, request, timeout_s=90)
+        while isinstance(request, Reflect) and request.wait and reply.state in {"queued", "running"}:
+            later = await self.requester.call("alice", op, Reflect(job_id=reply.job_id, wait=True), timeout_s=90)
+            reply = msgspec.structs.replace(later, episode=reply.episode)
+        return reply
 
     async def everything(self) -> list[Memory]:
         found: list[Memory] = []
@@ -85,13 +89,17 @@ class Bus:
             found = await self.jobs.get(id)
             return found is not None and found[0].state == "done"
 
-        await wait_until(done, description="the pool is looked after", timeout_s=30)
+        await wait_until(done, description="the pool is looked after", timeout_s=60)
 
 
 @pytest_asyncio.fixture
 async def bus(nc: Client, nats_server: NatsServer, valkey: str, tmp_path: Path) -> AsyncIterator[Bus]:
     settings = NodeSettings(
-        nats_url=nats_server.url, redis_url=valkey, data_dir=tmp_path / "data", reflect_on_schedule=False
+        nats_url=nats_server.url,
+        redis_url=valkey,
+        data_dir=tmp_path / "data",
+        visible_within_s=60.0,
+        reflect_on_schedule=False,
     )
     clock = Clock()
     async with node.running(settings, clock=clock, embedder=WordEmbedder()):
@@ -143,7 +151,7 @@ async def test_a_long_session_is_told_whole_by_way_of_its_parts(bus: Bus) -> Non
             {"content": f"Never open valve {turn}.", "kind": "user_input", "session_id": "long", "turn": turn}
             for turn in turns[start : start + 210]
         ]
-        stored = await bus.requester.call("alice", "store_many", StoreMany(items=tuple(items)), timeout_s=30)
+        stored = await bus.requester.call("alice", "store_many", StoreMany(items=tuple(items)), timeout_s=90)
         ids += [result.memory.id for result in stored.results]
 
     ended = await bus.ask(Reflect(session_id="long", end_session=True, wait=True))

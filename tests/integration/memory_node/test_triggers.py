@@ -68,7 +68,8 @@ class Talk(Bus):
 
 @pytest.fixture
 def settings(nats_server: NatsServer, valkey: str, tmp_path: Path) -> NodeSettings:
-    return NodeSettings(nats_url=nats_server.url, redis_url=valkey, data_dir=tmp_path / "data")
+    data_dir = tmp_path / "data"
+    return NodeSettings(nats_url=nats_server.url, redis_url=valkey, data_dir=data_dir, visible_within_s=60.0)
 
 
 @asynccontextmanager

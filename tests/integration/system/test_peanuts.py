@@ -52,7 +52,7 @@ async def test_an_early_constraint_survives_and_comes_back(alice: Agent, pool: s
         assert "peanut allergy" in shown(context)
         assert "Ilse Okoro" in shown(context)
 
-    ended = await alice.tool("memory_reflect", session_id=unused, end_session=True, wait=True)
+    ended = await alice.look_back(session_id=unused, end_session=True)
     assert ended["state"] == "done", ended
     for needed in ("peanut allergy", "95 EUR", "AUR-3381", "TEL-0927"):
         assert needed in ended["episode"]["content"]

@@ -151,7 +151,7 @@ async def test_looking_back_keeps_nothing(
     stated = await alice.store(text[::-1], kind="fact", tier="semantic", fact=fact)
     await alice.ask("end_session", session_id=unused, outcome="success")
     for asked in ({"session_id": unused}, {"focus": text}, {"focus": text, "dry_run": True}):
-        assert (await alice.ask("reflect", wait=True, **asked))["state"] == "done"
+        assert (await alice.look_back(**asked))["state"] == "done"
     texts = [text, text[::-1], fact["object"]]
     assert await messages_with(operator, text)
     assert files_with(afterwit, text)

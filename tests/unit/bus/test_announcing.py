@@ -84,7 +84,7 @@ def versions_of(model: Model, count: int, start: LogEntry | None = None) -> list
     return versions
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     counts=st.lists(st.integers(1, 6), min_size=1, max_size=3),
     seed=st.integers(0, 2**32),

@@ -18,7 +18,7 @@ POOLS = by_pattern(words.PoolName)
 IDS = by_pattern(words.MemoryId)
 AGENTS = by_pattern(words.AgentName)
 OPS = st.from_regex(r"[a-z_]{1,20}", fullmatch=True)
-QUICK = settings(max_examples=50, deadline=None)
+QUICK = settings(max_examples=50)
 
 
 @QUICK

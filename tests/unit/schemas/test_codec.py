@@ -33,9 +33,7 @@ from .strategies import structs
 WIRE = sorted(
     {s for op in OPERATIONS.values() for s in (op.request, op.reply)} | {LogEntry, Notice}, key=lambda s: s.__name__
 )
-RELAXED = settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+RELAXED = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @pytest.mark.parametrize("kind", WIRE, ids=lambda kind: kind.__name__)

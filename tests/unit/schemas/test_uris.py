@@ -15,7 +15,7 @@ IDS = by_pattern(words.MemoryId)
 AGENTS = by_pattern(words.AgentName)
 SESSIONS = by_pattern(words.SessionId)
 NAMES = by_pattern(words.Text)
-QUICK = settings(max_examples=30, deadline=None)
+QUICK = settings(max_examples=30)
 
 
 @QUICK

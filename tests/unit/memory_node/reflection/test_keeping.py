@@ -38,7 +38,7 @@ def turns(draw: st.DrawFn) -> list[Memory]:
     return made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(turns(), st.integers(20, 400))
 def test_compression_loses_nothing_that_it_does_not_name(events: list[Memory], budget: int) -> None:
     pressed = compress(events, budget)
@@ -49,7 +49,7 @@ def test_compression_loses_nothing_that_it_does_not_name(events: list[Memory], b
     assert kept(before, f"{pressed.text}\n{named}") == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(turns(), turns(), st.integers(150, 400))
 def test_a_summary_of_a_summary_still_holds_what_the_first_held(
     early: list[Memory], late: list[Memory], budget: int
