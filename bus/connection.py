@@ -31,6 +31,7 @@ OLDEST_SERVER: Final = (2, 11)
 _RECONNECT_PAUSE_S: Final = 0.2
 _PING_EVERY_S: Final = 10
 _POLL_S: Final = 0.01
+_SLICES: Final = 10
 _JUDGED_WITHIN_S: Final = 1.0
 """Whoever judges credentials does so in milliseconds. A refusal later than this says that nobody did, as when the node
 with the auth callout is just being restarted: the server then refuses when its own time is up."""
@@ -219,7 +220,7 @@ async def connect(
         options["inbox_prefix"] = inbox_prefix
     connecting = asyncio.create_task(nc.connect(**options), name=f"connect {name}")
     try:
-        await asyncio.wait((connecting, refused), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        await _first_of(connecting, refused, within_s=timeout_s)
     finally:
         if not connecting.done():
             connecting.cancel()
@@ -316,6 +317,18 @@ def _safe(callback: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., A
             log.exception("a callback of the NATS connection failed")
 
     return guarded
+
+
+async def _first_of(*futures: asyncio.Future[Any], within_s: float) -> None:
+    """Return when one of ``futures`` is done, or after ``within_s``.
+
+    The time passes in slices, so that a process that stood still has not waited: else its time is up the moment it goes
+    on, and the answer that has come meanwhile is not even read.
+    """
+    for _ in range(_SLICES):
+        done, _ = await asyncio.wait(futures, timeout=within_s / _SLICES, return_when=asyncio.FIRST_COMPLETED)
+        if done:
+            return
 
 
 def _understood(error: Exception, after_s: float) -> tuple[bool, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,12 @@ USERS = 'authorization { users: [{ user: "node", password: "secret" }] }'
 async def test_nobody_listening_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="is it running"):
         await connect(f"nats://127.0.0.1:{free_port()}", name="test", timeout_s=0.5)
+
+
+async def test_a_process_that_stood_still_has_not_waited(nats_server: NatsServer) -> None:
+    asyncio.get_running_loop().call_soon(time.sleep, 1.5)
+    nc = await connect(nats_server.url, name="test", timeout_s=1.5)
+    await nc.close()
 
 
 async def test_wrong_credentials_are_told_at_once(no_leaks: None, tmp_path: Path) -> None:
