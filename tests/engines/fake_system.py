@@ -53,7 +53,7 @@ class FakeSystem:
         stop = asyncio.Event()
         serving = asyncio.create_task(serve(self.settings(**changes), ready=ready.set_result, stop=stop))
         try:
-            await asyncio.wait((serving, ready), return_when=asyncio.FIRST_COMPLETED, timeout=30)
+            await asyncio.wait((serving, ready), return_when=asyncio.FIRST_COMPLETED, timeout=60)
             if serving.done():
                 await serving
             yield f"http://127.0.0.1:{ready.result()}"
@@ -80,7 +80,7 @@ class FakeSystem:
         """An MCP client of ``agent``."""
         headers = {"authorization": f"Bearer {self.tokens[agent]}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
             Client(streamable_http_client(url + path, http_client=http), mode=mode, **options) as client,
         ):
             yield client

@@ -15,7 +15,7 @@ from .ports import free_port
 
 EXECUTABLE = Path(sys.prefix) / "bin" / "nats-server"
 
-_READY_TIMEOUT_S = 30.0
+_READY_TIMEOUT_S = 60.0
 
 
 class NatsServer:

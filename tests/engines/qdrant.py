@@ -13,7 +13,7 @@ from typing import Final
 from .cables import Cable
 from .ports import free_port
 
-_READY_WITHIN_S: Final = 30.0
+_READY_WITHIN_S: Final = 60.0
 
 
 class QdrantFacade:

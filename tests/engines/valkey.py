@@ -1,4 +1,4 @@
-"""A real Valkey at the far end of a cable: the wheel's own start-up class knows the loopback interface alone."""
+"""A real Valkey, also at the far end of a cable, and with as much time to start as a busy machine takes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from afterwit.deploy.engines.valkey import new_password, valkey_binary, valkey_c
 from .cables import Cable
 from .ports import free_port
 
-_READY_WITHIN_S: Final = 30.0
+_READY_WITHIN_S: Final = 60.0
 
 
 class Valkey:
     """A context manager: it runs within. ``url`` is how settings take it."""
 
-    def __init__(self, directory: Path, cable: Cable) -> None:
+    def __init__(self, directory: Path, cable: Cable | None = None) -> None:
         self._directory = directory
-        self._cable = cable
+        self._host = cable.address if cable else "127.0.0.1"
+        self._command = cable.command if cable else ()
         self._port = free_port()
         self._password = new_password()
         self._process: subprocess.Popen[bytes] | None = None
@@ -30,22 +31,23 @@ class Valkey:
     @property
     def url(self) -> str:
         """Where it answers."""
-        return f"redis://:{self._password}@{self._cable.address}:{self._port}/0"
+        return f"redis://:{self._password}@{self._host}:{self._port}/0"
 
     def __enter__(self) -> Valkey:
         self._directory.mkdir(parents=True, exist_ok=True)
         config = self._directory / "valkey.conf"
-        host = self._cable.address
-        config.write_text(valkey_config(host=host, port=self._port, password=self._password, directory=self._directory))
+        config.write_text(
+            valkey_config(host=self._host, port=self._port, password=self._password, directory=self._directory)
+        )
         with (self._directory / "valkey.log").open("ab") as output:
             self._process = subprocess.Popen(
-                [*self._cable.command, valkey_binary(), config], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                [*self._command, valkey_binary(), config], stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
         deadline = time.monotonic() + _READY_WITHIN_S
         while not self._listens():
-            if time.monotonic() > deadline:
+            if self._process.poll() is not None or time.monotonic() > deadline:
                 self._process.kill()
-                raise RuntimeError("valkey-server did not come up")
+                raise RuntimeError(f"valkey-server did not come up:\n{(self._directory / 'valkey.log').read_text()}")
             time.sleep(0.01)
         return self
 
@@ -58,7 +60,7 @@ class Valkey:
 
     def _listens(self) -> bool:
         try:
-            socket.create_connection((self._cable.address, self._port), timeout=1).close()
+            socket.create_connection((self._host, self._port), timeout=1).close()
         except OSError:
             return False
         return True

