@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 import nats.errors
@@ -28,6 +29,7 @@ from .tls import Tls
 OLDEST_SERVER: Final = (2, 11)
 """Older servers ignore the time to live of a message without a word."""
 
+_USUAL_PORT: Final = 4222
 _RECONNECT_PAUSE_S: Final = 0.2
 _PING_EVERY_S: Final = 10
 _POLL_S: Final = 0.01
@@ -174,7 +176,7 @@ async def connect(
 
     Raises:
         Unauthenticated: the server does not accept the credentials.
-        Invalid: a file of ``tls`` cannot be used.
+        Invalid: ``url`` is none, or a file of ``tls`` cannot be used.
         Unavailable: no server answered in time, its certificate is not trusted, or it is older than `OLDEST_SERVER`.
     """
     nc = Connection()
@@ -204,7 +206,7 @@ async def connect(
         _tell(watchers.closed)
 
     options: dict[str, Any] = {
-        "servers": url.split(","),
+        "servers": [server for server, _ in servers_in(url)],
         "name": name,
         "error_cb": _safe(on_error),
         "disconnected_cb": _safe(on_disconnect),
@@ -241,6 +243,25 @@ async def connect(
             f"{OLDEST_SERVER[0]}.{OLDEST_SERVER[1]} or later is needed"
         )
     return nc
+
+
+def servers_in(url: str) -> list[tuple[str, tuple[str, int]]]:
+    """The URLs of the servers in ``url``, which are separated by commas, each with its host and port.
+
+    Raises:
+        Invalid: one of them is no URL.
+    """
+    found = []
+    for server in map(str.strip, url.split(",")):
+        try:
+            parts = urlsplit(server if "://" in server else f"nats://{server}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = port = None
+        if not host:
+            raise Invalid(f"{server!r} is no NATS URL: give one such as nats://host:4222", field="nats_url")
+        found.append((server, (host, port or _USUAL_PORT)))
+    return found
 
 
 def watch(

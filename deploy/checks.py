@@ -12,12 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from .. import __version__
-from ..bus.connection import OLDEST_SERVER
+from ..bus.connection import OLDEST_SERVER, servers_in
 from ..bus.identity.parts import ADMIN
 from ..bus.mcp.settings import GatewaySettings
 from ..bus.settings import PREFIX, settings_of
@@ -38,13 +37,15 @@ _OTHER_VARIABLES: Final = frozenset(
         "AFTERWIT_AGENT",
         "AFTERWIT_INFERENCE_URL",
         "AFTERWIT_LOG_LEVEL",
+        "AFTERWIT_PUBLISH",
         "AFTERWIT_QDRANT_URL",
         "AFTERWIT_SYNC_INTERVAL",
+        "AFTERWIT_TEST_DATA",
         "AFTERWIT_TOKEN",
         "AFTERWIT_URL",
     }
 )
-"""Those that no settings Struct has: the command line reads them itself."""
+"""Those that no settings Struct has: the command line, the containers' composition and the evaluations read them."""
 
 State = Literal["ok", "warn", "fail"]
 
@@ -102,7 +103,7 @@ class Doctor:
         for message in dict.fromkeys(wrong):  # some settings are both parts' own
             yield Check(what="settings", state="fail", detail=message, remedy="correct or unset it")
         given = sorted(name for name in self.environ if name.startswith(PREFIX))
-        if strange := [name for name in given if name not in known]:
+        if strange := [name for name in given if name not in known and name.removesuffix("_FILE") not in known]:
             detail = f"{', '.join(strange)}: no setting has this name"
             yield Check(
                 what="settings", state="warn", detail=detail, remedy="check the spelling against the README's table"
@@ -148,8 +149,8 @@ class Doctor:
         url = find_url(self.data_dir, self.environ, self.server)
         credentials = credentials_file(ADMIN, self.data_dir, self.environ)
         if credentials is None:
-            parts = urlsplit(url)
-            _, writer = await asyncio.open_connection(parts.hostname, parts.port or 4222)
+            _, address = servers_in(url)[0]
+            _, writer = await asyncio.open_connection(*address)
             writer.close()
             detail = f"something listens at {url}; without the operator's credentials no more can be said"
             return Check(what="NATS", state="warn", detail=detail, remedy="run this with the bus's --data-dir")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ..memory_node.ids import derived_id
 from ..schemas import (
@@ -71,8 +72,9 @@ class ImportSummary(Summary, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Arriving:
-    """A memory on its way in: where it goes, and which id it will have there."""
+    """A memory on its way in: in which line it stood, where it goes, and which id it will have there."""
 
+    number: int
     memory: Memory
     pool: str
     key: str
@@ -106,19 +108,23 @@ class Import:
         summary = ImportSummary()
         newest, bad = _newest(lines)
         summary.refused += bad
-        arriving = {id: self._arriving(memory) for id, memory in newest.items() if memory.status not in HIDDEN}
+        arriving = {
+            id: self._arriving(number, memory) for id, (number, memory) in newest.items() if memory.status not in HIDDEN
+        }
         summary.left_out = len(newest) - len(arriving)
         ingested = await self._ingestion.run(each.line for each in arriving.values())
         summary.lines = ingested.lines + len(bad)
         summary.stored, summary.created = ingested.stored, ingested.created
-        summary.refused += ingested.refused
+        lines_of = [each.number for each in arriving.values()]
+        summary.refused += [replace(refused, line=lines_of[refused.line - 1]) for refused in ingested.refused]
+        summary.refused.sort(key=lambda refused: refused.line)
         await self._link(arriving, summary)
         return summary
 
-    def _arriving(self, memory: Memory) -> _Arriving:
+    def _arriving(self, number: int, memory: Memory) -> _Arriving:
         pool = self._pool or (memory.pool if memory.pool.startswith("shared/") else f"agent/{self._bus.agent}")
         key = f"import:{memory.id}"
-        return _Arriving(memory, pool, key, derived_id(self._bus.agent, pool, key))
+        return _Arriving(number, memory, pool, key, derived_id(self._bus.agent, pool, key))
 
     async def _link(self, arriving: dict[str, _Arriving], summary: ImportSummary) -> None:
         for each in arriving.values():
@@ -132,9 +138,9 @@ class Import:
                     summary.links_left_out += 1  # its other end was not exported, or stands in a pool not to be read
 
 
-def _newest(lines: Iterable[bytes]) -> tuple[dict[str, Memory], list[RefusedLine]]:
-    """The newest version of each memory, in the order of the lines, and lines that are none."""
-    newest: dict[str, Memory] = {}
+def _newest(lines: Iterable[bytes]) -> tuple[dict[str, tuple[int, Memory]], list[RefusedLine]]:
+    """The newest version of each memory with its line, in the order of the lines, and lines that are none."""
+    newest: dict[str, tuple[int, Memory]] = {}
     bad: list[RefusedLine] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -144,6 +150,6 @@ def _newest(lines: Iterable[bytes]) -> tuple[dict[str, Memory], list[RefusedLine
         except AfterwitError as e:
             bad.append(RefusedLine(line=number, error=e.body))
             continue
-        if memory.id not in newest or newest[memory.id].version <= memory.version:
-            newest[memory.id] = memory
+        if memory.id not in newest or newest[memory.id][1].version <= memory.version:
+            newest[memory.id] = number, memory
     return newest, bad

@@ -48,10 +48,10 @@ async def rotate(output: Output, name: str, grace_s: float | None, url: str, dat
 
     async with operator(url, data_dir, os.environ) as nc:
         token = await Agents(nc).rotate(name, GRACE_S if grace_s is None else grace_s)
+        if data_dir.kept_token(name) is not None:
+            data_dir.keep_token(name, token)
+        _print_token(output, name, token)  # whatever comes then: nobody can be shown it again
         await announce(nc, name)  # nodes and gateways learn when the old token ends
-    if data_dir.kept_token(name) is not None:
-        data_dir.keep_token(name, token)
-    _print_token(output, name, token)
 
 
 @agent.command()

@@ -41,7 +41,9 @@ async def _node_serves() -> bool:
 
     settings = NodeSettings.from_env(os.environ)
     credentials = Credentials.from_file(settings.nats_credentials) if settings.nats_credentials else None
-    nc = await connect(settings.nats_url, name="afterwit healthcheck", credentials=credentials, timeout_s=3.0)
+    nc = await connect(
+        settings.nats_url, name="afterwit healthcheck", credentials=credentials, tls=settings.nats_tls, timeout_s=3.0
+    )
     try:
         return await node_answers(nc)
     finally:

@@ -35,6 +35,8 @@ _TIERS = click.Choice(["working", "episodic", "semantic"])
 @client_options
 async def store(output: Output, target: Target, text: str, data: str | None, **fields: Any) -> None:
     """Store TEXT as one memory; - reads it from standard input."""
+    from rich.markup import escape
+
     from ...schemas import Store, StoreReply
     from ...schemas.codec import convert
     from ..client import bus_client
@@ -45,7 +47,7 @@ async def store(output: Output, target: Target, text: str, data: str | None, **f
     async with bus_client(target) as bus:
         reply = await bus.call("store", request, StoreReply)
     done = "Stored" if reply.created else "Known already"
-    notes = [f"[yellow]{c.kind}[/] with {c.id}: {c.why}" for c in reply.conflicts]
+    notes = [f"[yellow]{c.kind}[/] with {c.id}: {escape(c.why)}" for c in reply.conflicts]
     notes += [f"[yellow]guard[/]: {g.kind} in {g.field} was {g.action}" for g in reply.guard]
     output.result(reply, f"{done} in {reply.memory.pool}: {reply.memory.id}", *notes)
 

@@ -55,6 +55,8 @@ async def import_(output: Output, target: Target, file: IO[bytes], pool: str | N
     Memories of private pools go to your own. You are the author of what you import; tags say who was before. What was
     archived, superseded or purged is left out. A repeated run adds nothing.
     """
+    from rich.markup import escape
+
     from ...schemas.codec import convert
     from ...schemas.words import PoolName
     from ..client import bus_client
@@ -68,7 +70,7 @@ async def import_(output: Output, target: Target, file: IO[bytes], pool: str | N
     ]
     if summary.left_out:
         told.append(f"{summary.left_out} were archived, superseded or purged, and left out.")
-    told += [f"[red]line {r.line}[/]: {r.error.code}: {r.error.message}" for r in summary.refused[:_SHOWN]]
+    told += [f"[red]line {r.line}[/]: {r.error.code}: {escape(r.error.message)}" for r in summary.refused[:_SHOWN]]
     output.result(summary, *told)
     if summary.refused:
         sys.exit(1)

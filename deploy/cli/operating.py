@@ -61,6 +61,7 @@ def dead() -> None:
 async def list_(output: Output, url: str, data_dir: DataDir) -> None:
     """All dead letters, oldest first. What they hold is not shown."""
     from rich.table import Table
+    from rich.text import Text
 
     letters = await _all(url, data_dir)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -68,7 +69,7 @@ async def list_(output: Output, url: str, data_dir: DataDir) -> None:
         table.add_column(heading, overflow="fold", justify="right" if heading in ("id", "bytes") else "left")
     for letter in letters:
         at = letter.at.astimezone().isoformat(sep=" ", timespec="seconds")
-        table.add_row(str(letter.id), at, letter.what, str(letter.size), letter.subject, letter.reason)
+        table.add_row(str(letter.id), at, letter.what, str(letter.size), Text(letter.subject), Text(letter.reason))
     output.result({"letters": letters}, table if letters else "No dead letters.")
 
 
@@ -106,6 +107,8 @@ async def _each(  # noqa: PLR0913, PLR0917  # what both commands were given
     ids: tuple[int, ...],
     every: bool,
 ) -> None:
+    from rich.markup import escape
+
     from ...schemas.admin import DeadReply
 
     if bool(ids) == every:
@@ -121,7 +124,7 @@ async def _each(  # noqa: PLR0913, PLR0917  # what both commands were given
         )
     told = [f"{done}: {len(reply.done)}"]
     told += [f"[yellow]{id}[/]: there is no such dead letter" for id in reply.unknown]
-    told += [f"[red]{failure.id}[/]: {failure.reason}" for failure in reply.failed]
+    told += [f"[red]{failure.id}[/]: {escape(failure.reason)}" for failure in reply.failed]
     output.result(reply, *told)
     if reply.unknown or reply.failed:
         sys.exit(1)

@@ -34,7 +34,10 @@ class Output:
         return Console(stderr=True, highlight=False)
 
     def result(self, value: Any, *renderables: RenderableType) -> None:
-        """Print ``value`` as one line of JSON, or ``renderables`` for people."""
+        """Print ``value`` as one line of JSON, or ``renderables`` for people.
+
+        Strings are markup: what others have said is to be escaped, or given as a `Text`.
+        """
         if self.json:
             self.json_line(value)
         else:

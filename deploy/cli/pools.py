@@ -113,6 +113,7 @@ async def revoke(output: Output, target: Target, pool: str, agent_name: str) -> 
 async def list_(output: Output, target: Target) -> None:
     """The pools that you may see."""
     from rich.table import Table
+    from rich.text import Text
 
     from ...schemas import Pools, PoolsReply
     from ...schemas.words import TIERS
@@ -128,5 +129,5 @@ async def list_(output: Output, target: Target) -> None:
     table.add_column("description", style="dim")
     for info in reply.pools:
         counts = [str(info.counts.get(tier, 0)) for tier in TIERS]
-        table.add_row(info.pool, info.role, *counts, str(info.health.open_conflicts), info.description)
+        table.add_row(info.pool, info.role, *counts, str(info.health.open_conflicts), Text(info.description))
     output.result(reply, table)

@@ -164,15 +164,20 @@ def _verified(data_dir: DataDir, texts: Iterable[str]) -> Verified:
 
 
 def _told(result: Purged) -> list[str]:
+    from rich.markup import escape
+
     told = []
     if reply := result.purged:
         told.append(f"Purged: {reply.count}")
         if reply.remaining:
             told.append(f"{len(reply.remaining)} copied or derived from them stay: {', '.join(reply.remaining)}")
     if verified := result.verified:
+        directory = escape(verified.data_dir)
         if verified.found:
-            told.append(f"[bold red]{len(verified.found)} traces[/] of {verified.texts} texts in {verified.data_dir}:")
-            told += [f"  {trace.file}, byte {trace.offset} ({trace.form})" for trace in verified.found]
+            told.append(
+                f"[bold red]{len(verified.found)} traces[/] of {verified.texts} texts in {escape(verified.data_dir)}:"
+            )
+            told += [f"  {escape(trace.file)}, byte {trace.offset} ({trace.form})" for trace in verified.found]
         else:
-            told.append(f"No trace of {verified.texts} texts in any file of {verified.data_dir}.")
+            told.append(f"No trace of {verified.texts} texts in any file of {directory}.")
     return told

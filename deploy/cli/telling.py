@@ -59,7 +59,7 @@ class Telling:
             table.add_row("", f"{url}/mcp")
         table.add_row("NATS", ready.nats)
         table.add_row("health", ready.health)
-        table.add_row("data", ready.data_dir)
+        table.add_row("data", Text(ready.data_dir))
         people = self._output.people
         people.print(Panel(table, title="Afterwit is up", title_align="left", expand=False, border_style="green"))
         # Tokens and commands are printed without a frame, so that they can be copied.

@@ -33,6 +33,13 @@ async def test_a_process_that_stood_still_has_not_waited(nats_server: NatsServer
     await nc.close()
 
 
+@pytest.mark.parametrize("url", ["nats://host:port", "nats://", "", "nats://127.0.0.1:4222,", "nats://[::1"])
+async def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(Invalid, match="no NATS URL") as refused:
+        await connect(url, name="test", timeout_s=0.5)
+    assert refused.value.detail["field"] == "nats_url"
+
+
 async def test_wrong_credentials_are_told_at_once(no_leaks: None, tmp_path: Path) -> None:
     with NatsServer(tmp_path / "nats", extra=USERS) as server:
         with pytest.raises(Unauthenticated):

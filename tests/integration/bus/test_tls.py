@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from afterwit.bus.connection import Credentials, connect, wait_connected
 from afterwit.bus.tls import CA, CERTIFICATE, KEY, Tls
+from afterwit.deploy.cli import cli
 from afterwit.schemas import Invalid, Unavailable
 from tests.engines.certificates import Authority
 from tests.engines.nats_server import NatsServer
@@ -52,6 +54,20 @@ async def test_a_trusted_server_and_a_known_client(tls_server: NatsServer, autho
     await wait_connected(nc, 30.0)
     await nc.flush()
     await nc.close()
+
+
+async def test_a_containers_health_is_asked_over_tls_too(tls_server: NatsServer, authority: Authority) -> None:
+    own, secret = authority.issue("probe"), tls_server.directory / "node.json"
+    secret.write_text('{"user": "node", "password": "secret"}')
+    variables = {
+        "AFTERWIT_NATS_URL": over_tls(tls_server),
+        "AFTERWIT_NATS_CREDENTIALS": str(secret),
+        CA: str(authority.certificate),
+        CERTIFICATE: str(own.certificate),
+        KEY: str(own.key),
+    }
+    asked = await asyncio.to_thread(CliRunner().invoke, cli, ["healthcheck", "node"], env=variables)
+    assert (asked.exit_code, asked.output) == (1, "The node does not serve.\n")  # NATS does, and no node is there
 
 
 async def refusal(url: str, tls: Tls | None) -> str:

@@ -83,11 +83,13 @@ async def test_pools_and_watching(shell: Shell) -> None:
     name, member = await shell.new_agent()
     pool = f"shared/{name}"
     kept = ("--retention", "working", "7", "--retention", "episodic", "90")
-    await shell.run("pool", "create", pool, "--description", "Operations", *kept, "--token", owner)
+    await shell.run("pool", "create", pool, "--description", "Operations [/] [red]", *kept, "--token", owner)
     await shell.run("pool", "grant", pool, name, "writer", "--token", owner)
     listed = (await shell.json("pool", "list", "--token", member))["pools"]
     assert [(p["pool"], p["role"]) for p in listed] == [(f"agent/{name}", "owner"), (pool, "writer")]
     assert (listed[1]["retention_days"]["working"], listed[1]["retention_days"]["episodic"]) == (7, 90)
+    shown, _ = await shell.run("pool", "list", "--token", member)
+    assert "Operations [/] [red]" in shown
     told, _ = await shell.run("pool", "set", pool, "--retention", "semantic", "365", "--token", owner)
     assert "semantic memories for 365 days" in told
     _, refusal = await shell.run("pool", "set", pool, "--no-retention", "--token", member, status=1)

@@ -11,6 +11,7 @@ import pytest
 from tests.engines.agents import Agent, Refused
 from tests.engines.shell import Shell
 from tests.engines.system import System
+from tests.samples import new_id
 
 
 async def listed(who: Agent, pool: str, **request: Any) -> list[dict[str, Any]]:
@@ -85,14 +86,19 @@ async def test_out_of_one_pool_and_into_another(afterwit: System, alice: Agent, 
     file = tmp_path / "memories.jsonl"
     await shell.run("export", pool, "--history", "--to", str(file), "--agent", "alice")
     assert len(file.read_text().splitlines()) == 5
+    large = json.loads(file.read_text().splitlines()[0])
+    large["memory"] |= {"id": new_id(), "content": "大" * 30_000}
     with file.open("a") as f:
-        f.write("no JSON\n")
+        f.write(f"no JSON\n{json.dumps(large)}\n")
     name, token = await shell.new_agent()
     await alice.ask("pool_grant", pool=target, agent=name, role="writer")
     for created in (2, 0):
         reply = await shell.json("import", str(file), "--pool", target, "--token", token, status=1)
         assert (reply["stored"], reply["created"], reply["left_out"], reply["links"]) == (2, created, 1, 1)
-        assert [line["line"] for line in reply["refused"]] == [6]
+        assert [(line["line"], line["error"]["code"]) for line in reply["refused"]] == [
+            (6, "invalid"),
+            (7, "too_large"),
+        ]
 
     imported = {v["memory"]["content"]: v["memory"] for v in await listed(alice, target)}
     assert set(imported) == {"The disk was full.", effect["content"]}

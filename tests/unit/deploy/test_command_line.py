@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from afterwit.deploy.cli import cli
 from afterwit.deploy.cli.tables import age
 from afterwit.deploy.ingestion import read_line
 from afterwit.memory_node.ids import derived_id
-from afterwit.schemas import Invalid
+from afterwit.schemas import Invalid, Unavailable
 from tests.engines.ports import free_port
 
 COMMANDS = [
@@ -66,6 +67,27 @@ def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
 def test_what_a_pool_keeps_is_cleared_only_by_saying_so(options: list[str]) -> None:
     result = run("pool", "set", "shared/p", *options, "--token", new_token("alice"))
     assert (result.exit_code, "--no-retention" in result.stderr) == (2, True)
+
+
+def test_a_new_token_is_shown_even_if_nobody_can_be_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has taken the old one's place by then, and the next one would take its own."""
+    token = new_token("alice")
+
+    class Register:
+        def __init__(self, nc: object) -> None: ...
+
+        async def rotate(self, name: str, grace_s: float) -> str:
+            return token
+
+    async def away(nc: object, agent: str) -> None:
+        raise Unavailable("NATS is away")
+
+    monkeypatch.setattr("afterwit.bus.identity.Agents", Register)
+    monkeypatch.setattr("afterwit.bus.revocation.announce", away)
+    monkeypatch.setattr("afterwit.deploy.admin.operator", lambda *_: nullcontext())
+    result = run("agent", "rotate", "alice", "--server", "nats://127.0.0.1:1")
+    assert (result.exit_code, result.stdout.strip()) == (1, token)
+    assert "unavailable: NATS is away" in result.stderr
 
 
 def test_an_error_is_one_readable_line_with_a_remedy() -> None:
