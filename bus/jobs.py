@@ -187,7 +187,7 @@ class Jobs:
             return any(word in data for word in words)
 
         nothing = ForgetOperation(id=ids[0], evidence=(ids[0],), because="what it was about was purged")
-        async for stored in self._reader.scan():
+        async for stored in self._reader.scan(subject=names.kv_subject(names.JOB_RECORDS, "*")):  # of jobs, not reviews
             if mentions(stored.data):
                 await self._replace(codec.decode(stored.data, JobRecord).job.id, mentions, quotes, nothing, now)
         await self._eraser.erase_mentions(names.JOBS, words)

@@ -15,7 +15,7 @@ from typing import Final, Self
 import msgspec
 from nats.aio.client import Client
 
-from ..schemas import TimedOut, Unavailable
+from ..schemas import AfterwitError, Unavailable
 from . import names
 from .direct import Reader
 from .identity._bucket import Bucket, LostRaceError
@@ -100,7 +100,7 @@ class Usefulness:
                 async for stored in self._reader.scan(after=seen, subject=self._prefix + ">"):
                     seen = stored.seq
                     self._see(stored.subject.removeprefix(self._prefix), stored.data)
-            except (Unavailable, TimedOut) as e:
+            except AfterwitError as e:
                 log.warning("what memories were good for is not known anew for now: %s", e)
             await asyncio.sleep(LOOKS_AGAIN_AFTER_S)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ..bus.nats_settings import NatsSettings
+from ..schemas import Invalid
 from .quota import Limits
 from .reflection.switches import Switches
 
@@ -104,6 +105,13 @@ class NodeSettings(NatsSettings, frozen=True, kw_only=True):
     reflect_within_s: Annotated[
         float, Meta(gt=0, le=3600, description="A job that takes longer is tried again, five times at most.")
     ] = 300.0
+
+    def __post_init__(self) -> None:
+        for what in ("embedding", "rerank", "reflection"):
+            model = getattr(self, f"{what}_model")
+            if model is not None and not (self.inference_url or getattr(self, f"{what}_url", None)):
+                named, needed = f"AFTERWIT_{what.upper()}_MODEL", "AFTERWIT_INFERENCE_URL"
+                raise Invalid(f"{named}: {model!r} is nobody's model: say in {needed} who serves it", field=named)
 
     @property
     def switches(self) -> Switches:

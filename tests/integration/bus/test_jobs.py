@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 
 from afterwit.bus import names
-from afterwit.bus.jobs import Job, Jobs
+from afterwit.bus.jobs import Job, Jobs, PoolReview
 from afterwit.schemas import ForgetOperation, OperationResult, StoreOperation
 from afterwit.schemas.reflection import JobState, ReflectOperation
 from tests.samples import NOON, new_id
@@ -48,6 +48,14 @@ async def test_operations_on_it_give_way_to_nothing(nc: Client, js: JetStreamCon
     assert (found[0].state, [each.id for each in found[0].results]) == (state, [each.id for each in results])
     await jobs.forget([PURGED], [TEXT.encode()], NOON)
     assert await jobs.get(record.job.id) == found, "there is nothing left to do"
+
+
+async def test_what_a_review_found_is_no_job(nc: Client, js: JetStreamContext) -> None:
+    """Not even where its time stands in what was purged."""
+    jobs, review = Jobs(nc), PoolReview(at=NOON, duplicates=3)
+    await jobs.keep_review("shared/ops", review)
+    await jobs.forget([PURGED], [NOON.isoformat()[:16].encode()], NOON)
+    assert await jobs.review_of("shared/ops") == review
 
 
 async def test_a_job_that_was_asked_for_in_its_words_is_cancelled(nc: Client, js: JetStreamContext) -> None:

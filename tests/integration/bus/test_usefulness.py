@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
 from afterwit.bus import usefulness
+from afterwit.bus.direct import Reader
 from afterwit.bus.usage import UsageLog, UsageRecord
 from afterwit.bus.usefulness import NEUTRAL, Counts, Usefulness
-from afterwit.schemas import Invalid, UsedItem
+from afterwit.schemas import Internal, Invalid, UsedItem
 from tests.engines.waiting import wait_until
 from tests.samples import new_id
 
@@ -31,6 +33,22 @@ async def test_counts_add_up_and_reach_other_nodes(nc: Client, js: JetStreamCont
         await wait_until(lambda: one.of(id) == Counts(2, 1).usefulness, description="the other node's count arrives")
     async with Usefulness(nc) as later:
         await wait_until(lambda: later.of(id) > NEUTRAL, description="a new node learns what there is")
+
+
+async def test_a_stream_that_cannot_be_read_once_is_read_again(
+    nc: Client, js: JetStreamContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, page, failures = new_id(), Reader._page, iter([Internal("reading it: 409")])
+
+    async def fails_once(reader: Reader, query: dict[str, Any]) -> Any:
+        if error := next(failures, None):
+            raise error
+        return await page(reader, query)
+
+    monkeypatch.setattr(Reader, "_page", fails_once)
+    async with Usefulness(nc) as one, Usefulness(nc) as other:
+        await other.count({id: Counts(helped=1)})
+        await wait_until(lambda: one.of(id) > NEUTRAL, description="the count arrives all the same")
 
 
 async def test_the_last_word_about_a_memory_counts(nc: Client, js: JetStreamContext) -> None:
