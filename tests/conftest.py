@@ -75,7 +75,7 @@ async def nc(no_leaked_tasks: None, nats_server: NatsServer) -> AsyncIterator[Cl
 @pytest_asyncio.fixture
 async def js(nc: Client) -> JetStreamContext:
     """JetStream on `nats_server`, with all streams and buckets of the contract."""
-    context = nc.jetstream()
+    context = nc.jetstream(timeout=30)
     await ensure_streams(context)
     return context
 

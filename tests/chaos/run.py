@@ -78,9 +78,9 @@ async def _tried(system: System, trial: Trial) -> Outcome:
                 following.create_task(follower.run(), name=follower.name)
             async with working(*crew.workers):
                 await saboteur.run(plan(trial.seed, (*trial.parts, *trial.more)), trial.seconds)
-                await wait_until(lambda: _all_run(system, trial.parts), description="all parts run", timeout_s=60)
+                await wait_until(lambda: _all_run(system, trial.parts), description="all parts run")
                 so_far = len(ledger.known)
-                await wait_until(lambda: len(ledger.known) > so_far + 20, description="writing goes on", timeout_s=60)
+                await wait_until(lambda: len(ledger.known) > so_far + 20, description="writing goes on")
             credentials = trial.credentials or system.data_dir / "credentials" / f"{NODE}.json"
             async with connected_as(NODE, system.ready.nats, credentials) as nc:
                 await settled(nc)

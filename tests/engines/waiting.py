@@ -15,18 +15,18 @@ _LONGEST_PAUSE_S = 0.05
 
 
 @overload
-async def wait_until(condition: Callable[[], Awaitable[T]], *, description: str, timeout_s: float = 30.0) -> T: ...
+async def wait_until(condition: Callable[[], Awaitable[T]], *, description: str, timeout_s: float = 60.0) -> T: ...
 
 
 @overload
-async def wait_until(condition: Callable[[], T], *, description: str, timeout_s: float = 30.0) -> T: ...
+async def wait_until(condition: Callable[[], T], *, description: str, timeout_s: float = 60.0) -> T: ...
 
 
 async def wait_until(
     condition: Callable[[], T] | Callable[[], Awaitable[T]],
     *,
     description: str,
-    timeout_s: float = 30.0,
+    timeout_s: float = 60.0,
 ) -> T:
     """Wait until ``condition()`` is true and return what it gave.
 

@@ -141,13 +141,13 @@ async def worked_slowly(nc: Client, js: JetStreamContext, ack_wait_s: float) -> 
 
     async def slow(batch: list[Msg]) -> None:
         await sign()
-        await wait_until(lambda: signs[-1] - signs[0] > 2 * ack_wait_s, description="it goes on", timeout_s=60)
+        await wait_until(lambda: signs[-1] - signs[0] > 2 * ack_wait_s, description="it goes on")
         await got(batch)
 
     heard = await nc.subscribe(f"$JS.ACK.{names.JOBS}.worker.>", cb=sign)
     async with consuming(js, slow, ack_wait_s=ack_wait_s):
         await js.publish(SUBJECT, b"once")
-        await wait_until(lambda: got.seen, description="the message is handled", timeout_s=60)
+        await wait_until(lambda: got.seen, description="the message is handled")
         info = await js.consumer_info(names.JOBS, "worker")
     await sign()
     await heard.unsubscribe()

@@ -170,11 +170,11 @@ async def test_the_doctor_finds_what_is_wrong(shell: Shell) -> None:
         wrong[:] = [check for check in report["checks"] if check["state"] != "ok"]
         return report["ok"] == (not expected) and tuple(check["what"] for check in wrong) == expected
 
-    await wait_until(found, description="all is well", timeout_s=60)
+    await wait_until(found, description="all is well")
     credentials = shell.system.data_dir / "credentials" / "admin.json"
     credentials.chmod(0o644)
     try:
-        await wait_until(lambda: found("data directory"), description="it is found", timeout_s=60)
+        await wait_until(lambda: found("data directory"), description="it is found")
     finally:
         credentials.chmod(0o600)
     assert "chmod" in wrong[0]["remedy"]
@@ -185,9 +185,7 @@ async def test_a_killed_node_is_back_with_everything(shell: Shell) -> None:
     stored = await shell.json("store", "survives a kill", "--token", token)
     (node,) = shell.system.pids("node")
     os.kill(node, signal.SIGKILL)
-    await wait_until(
-        lambda: shell.system.pids("node") not in ([], [node]), description="the node restarted", timeout_s=60
-    )
+    await wait_until(lambda: shell.system.pids("node") not in ([], [node]), description="the node restarted")
     found = await shell.json("retrieve", "survives a kill", "--token", token)
     assert [item["memory"]["id"] for item in found["items"]] == [stored["memory"]["id"]]
     await well(shell)

@@ -24,7 +24,6 @@ from tests.engines.ports import free_port
 from tests.engines.processes import alive
 from tests.engines.waiting import wait_until
 
-READY_WITHIN_S = 60.0
 STAND_INS = Path(__file__).with_name("stand_ins.py")
 SCRIPT = f"""
 import asyncio, os, sys
@@ -61,7 +60,6 @@ class Up:
         await wait_until(
             lambda: before not in {p.pid for p in self.ready.processes} and self.pid(part),
             description=f"{part} restarted, and the ready file written anew",
-            timeout_s=READY_WITHIN_S,
         )
 
     async def stop(self) -> int:
@@ -90,7 +88,6 @@ async def up(tmp_path: Path, *options: str) -> AsyncIterator[Up]:
         await wait_until(
             lambda: running.file.exists() or running.process.returncode is not None,
             description="the ready file",
-            timeout_s=READY_WITHIN_S,
         )
         if running.process.returncode is not None:
             raise AssertionError((await running.process.communicate())[1].decode())
@@ -176,7 +173,7 @@ async def test_its_children_die_with_it(tmp_path: Path) -> None:
     async with up(tmp_path) as running:
         pids = [p.pid for p in running.ready.processes]
         running.process.kill()
-        await wait_until(lambda: not any(map(alive, pids)), description="all parts gone", timeout_s=60)
+        await wait_until(lambda: not any(map(alive, pids)), description="all parts gone")
     async with up(tmp_path):
         pass  # the data directory is free again
 

@@ -89,7 +89,7 @@ class Bus:
             found = await self.jobs.get(id)
             return found is not None and found[0].state == "done"
 
-        await wait_until(done, description="the pool is looked after", timeout_s=60)
+        await wait_until(done, description="the pool is looked after")
 
 
 @pytest_asyncio.fixture

@@ -64,5 +64,5 @@ async def test_over_quota(tmp_path: Path) -> None:
             return [version["memory"]["seq"] for version in versions] if len(versions) == count else []
 
         (others,) = await wait_until(lambda: seqs(modest, 1), description="the other's item is stored")
-        all_of_them = await wait_until(lambda: seqs(greedy, 40), description="all are stored in the end", timeout_s=60)
+        all_of_them = await wait_until(lambda: seqs(greedy, 40), description="all are stored in the end")
         assert others < max(all_of_them), "who asked for little did not wait for who asked for much"

@@ -67,7 +67,7 @@ class Ledger:
                 await self.store(agent, key)
             return not self.open
 
-        await wait_until(all_answered, description="what was repeated is acknowledged", timeout_s=60)
+        await wait_until(all_answered, description="what was repeated is acknowledged")
         assert {key: self.acknowledged[key] for key in promised} == promised
         assert (await agent.ask("health", pool=self.pool))["active"] == len(self.acknowledged)
 
@@ -98,12 +98,12 @@ async def kill(system: System, part: str) -> None:
     """Kill the part, and wait until another one runs in its place."""
     (pid,) = system.pids(part)
     os.kill(pid, signal.SIGKILL)
-    await wait_until(lambda: system.pids(part) not in ([pid], []), description=f"{part} runs again", timeout_s=60)
+    await wait_until(lambda: system.pids(part) not in ([pid], []), description=f"{part} runs again")
 
 
 async def acknowledged(ledger: Ledger, more: int) -> None:
     wanted = len(ledger.acknowledged) + more
-    await wait_until(lambda: len(ledger.acknowledged) >= wanted, description=f"{more} more stores", timeout_s=60)
+    await wait_until(lambda: len(ledger.acknowledged) >= wanted, description=f"{more} more stores")
 
 
 @pytest.mark.parametrize("part", ["node", "nats"])

@@ -291,8 +291,8 @@ async def test_a_node_that_dies_while_it_erases_is_caught_up(tmp_path: Path) -> 
         await wait_until(buried, description="the tombstone is in the log")
         (node,) = system.pids("node")
         os.kill(node, signal.SIGKILL)
-        await wait_until(lambda: system.pids("node") not in ([], [node]), description="a new node", timeout_s=60)
-        await wait_until(lambda: not files_with(system, text), description="it is erased", timeout_s=60)
+        await wait_until(lambda: system.pids("node") not in ([], [node]), description="a new node")
+        await wait_until(lambda: not files_with(system, text), description="it is erased")
         assert (await purge(alice, memory["id"]))["count"] == 0
         assert list(places(tmp_path, numbers)) == []
         assert len((await alice.ask("history", id=after["id"]))["versions"]) == 1

@@ -53,7 +53,7 @@ async def test_a_killed_worker_leaves_each_effect_once(doomed: System) -> None:
         async def restarted() -> bool:
             return doomed.pids("node") not in ([], [pid])
 
-        await wait_until(restarted, description="the node is started anew", timeout_s=60)
+        await wait_until(restarted, description="the node is started anew")
 
     async with agent(doomed, "alice") as alice:
         states: dict[str, dict[str, Any]] = {}

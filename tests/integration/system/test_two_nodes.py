@@ -216,17 +216,14 @@ async def test_a_node_dies_and_the_other_goes_on(pair: System, alice: Agent, poo
     alice.timeout_s = 5.0
     ledger = Ledger(pool)
     async with writing(alice, ledger):
-        await wait_until(lambda: len(ledger.acknowledged) >= ENOUGH, description="writes before", timeout_s=60)
+        await wait_until(lambda: len(ledger.acknowledged) >= ENOUGH, description="writes before")
         killed = pair.pids("node")[0]
         os.kill(killed, signal.SIGKILL)
         before = len(ledger.acknowledged)
-        await wait_until(
-            lambda: len(ledger.acknowledged) >= before + ENOUGH, description="the other node goes on", timeout_s=60
-        )
+        await wait_until(lambda: len(ledger.acknowledged) >= before + ENOUGH, description="the other node goes on")
         await wait_until(
             lambda: killed not in pair.pids("node") and len(pair.pids("node")) == 2,
             description="it is started again",
-            timeout_s=60,
         )
     alice.timeout_s = 30.0
     await ledger.check(alice)

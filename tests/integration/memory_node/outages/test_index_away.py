@@ -81,7 +81,7 @@ async def test_everything_is_found_when_it_returns(bus: Bus) -> None:
         reply = await bus.retrieve("silo", top_k=50)
         return not reply.degraded and {item.memory.id for item in reply.items} == {m.id for m in memories}
 
-    await wait_until(all_found, description="everything is found", timeout_s=60)
+    await wait_until(all_found, description="everything is found")
 
 
 @pytest.mark.parametrize("writers", [40])

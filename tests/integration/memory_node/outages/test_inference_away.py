@@ -23,7 +23,7 @@ async def filled(bus: Bus, query: str, memory: Memory) -> None:
     async def has_vector() -> bool:
         return await semantic(bus, query, memory) > 0
 
-    await wait_until(has_vector, description=f"{memory.content} is filled in", timeout_s=60)
+    await wait_until(has_vector, description=f"{memory.content} is filled in")
 
 
 async def test_found_by_words_meanwhile_and_filled_in_later(bus: Bus, nc: Client) -> None:

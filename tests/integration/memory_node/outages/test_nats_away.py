@@ -34,7 +34,7 @@ async def test_requests_fail_in_time_and_all_comes_back(bus: Bus, nats_server: N
     async def serves() -> bool:
         return await stored(bus)
 
-    await wait_until(serves, description="the node serves again", timeout_s=60)
+    await wait_until(serves, description="the node serves again")
     found = [item.memory.id for item in (await bus.retrieve("crane")).items]
     assert before.id in found
 
