@@ -20,7 +20,7 @@ from .data_dir import DataDir, checked_agent
 
 DEFAULT_URL: Final = "nats://127.0.0.1:4377"
 
-_CONNECT_WITHIN_S: Final = 3.0
+_CONNECT_WITHIN_S: Final = 5.0
 """A person waits; a bus that restarts is back sooner."""
 
 R = TypeVar("R", bound=msgspec.Struct)
