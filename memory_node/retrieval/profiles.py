@@ -55,6 +55,7 @@ PROFILES: Final = {
                 "time": 0.3,
                 "speaker": 0.2,
                 "present": 0.2,
+                "form": 0.2,
                 "recency": 0.02,
                 "trust": 0.2,
                 "confidence": 0.1,

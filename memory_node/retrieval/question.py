@@ -13,6 +13,7 @@ from ...schemas import Invalid, TimeRange
 from ..index import folded, han_share, is_identifier, talk, terms
 from ..simplified import simplified
 from ..when import Period, periods
+from .forms import Form, asked_forms
 
 _READ: Final = 2000
 _NAMES_READ: Final = 100
@@ -31,6 +32,11 @@ _SEVERAL: Final = re.compile(
     r"|哪些|哪几|哪两|几次|几种|几个|多少[次种个]|分别|都[^，。？]{0,6}[什哪谁]",
     re.IGNORECASE,
 )
+_TOLD_ME: Final = re.compile(
+    r"\byou\b(?! (?:still |also )?(?:remember|recall|know|think))[^.?!;]{0,80}\b(?:me|us)\b"
+    r"|[你您][^，。？！；]{0,20}(?:给|教|诉|向|跟|和|对|为|帮|让|叫|劝|荐|绍|享)[过了]?我",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,8 @@ class Question:
 
     ``several``: it asks for more than one thing ("which cities", 哪些, "how many times"). ``asker``: who asks, folded,
     if it is a turn of talk itself ("Ann: what do I like?"), and ``asked`` what is asked then, or all of it, folded.
+    ``forms``: what it asks for has one of these.
+    ``told_me``: it is about what who is asked told who asks ("what did you recommend to me?", 你给我推荐了什么).
     """
 
     text: str
@@ -50,6 +58,8 @@ class Question:
     several: bool
     asker: str | None
     asked: str
+    forms: frozenset[Form]
+    told_me: bool
 
     @classmethod
     def of(cls, text: str, now: datetime, time_zone: str | None = None) -> Question:
@@ -69,6 +79,8 @@ class Question:
             several=_SEVERAL.search(simplified(text[:_READ])) is not None,
             asker=folded(asker) if asker else None,
             asked=folded(asked),
+            forms=asked_forms(asked),
+            told_me=_TOLD_ME.search(simplified(asked[:_READ])) is not None,
         )
 
     def names(self, name: str) -> bool:

@@ -9,9 +9,10 @@ from typing import Final
 from ...schemas import Memory
 from ..index import Hit, folded, han_share, speaker
 from ..when import periods
+from .forms import forms_of
 from .profiles import Profile
 from .question import Question
-from .telling import telling
+from .telling import telling, telling_you
 
 _DATES_READ: Final = 300
 """Characters of a memory in which days are looked for, if the query names a time."""
@@ -26,7 +27,8 @@ def signals_of(
     """One mapping per hit. ``time`` and ``speaker`` are there only if the query names a time, or who said it.
 
     ``present``: whether who is named, or asks, said any of the hits from the same conversation.
-    ``telling`` is there for what somebody said. ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
+    ``telling`` is there for what somebody said, and ``form`` (whether there is a time, a number or a name in it) if the
+    query asks for one. ``usefulness`` is 0…1, 0.5 for what nobody said anything about.
     """
     speakers = [hit.once(speaker) if is_talk(hit) else None for hit in hits]
     named = {name for name in set(speakers) if name and question.names(name)}
@@ -52,8 +54,11 @@ def signals_of(
             signals["speaker"] = float(who in named)
         if there and who:
             signals["present"] = float(conversation(hit) in present)
-        if profile.telling and (who or memory.kind == "user_input"):
-            signals["telling"] = hit.once(telling)
+        if who or memory.kind == "user_input":
+            if profile.telling:
+                signals["telling"] = hit.once(telling_you if question.told_me else telling)
+            if question.forms:
+                signals["form"] = float(not question.forms.isdisjoint(hit.once(forms_of)))
         if profile.kinds:
             signals["kind"] = profile.kinds.get(memory.kind, _OTHER_KIND)
         found.append(signals)

@@ -88,7 +88,7 @@ def _without() -> Iterator[tuple[str, Profile]]:
         yield signal, dataclasses.replace(ours, weights={**ours.weights, signal: 0.0})
     for kind in ours.support:
         yield kind, dataclasses.replace(ours, support={**ours.support, kind: 0.0})
-    for effect in ("time", "speaker", "present", "recency"):
+    for effect in ("time", "speaker", "present", "form", "recency"):
         yield effect, dataclasses.replace(ours, effects={**ours.effects, effect: 0.0})
     yield "silence of words between languages", dataclasses.replace(ours, other_language=0.0)
     yield "newest first", dataclasses.replace(ours, newest_first=False)

@@ -48,6 +48,25 @@ def test_a_question_for_one_thing_is_none(text: str) -> None:
     assert not Question.of(text, NOON).several
 
 
+@pytest.mark.parametrize(
+    ("text", "told_me"),
+    [
+        ("What did you recommend to me?", True),
+        ("Ann: what advice have you given me?", True),
+        ("你给我推荐过哪些书？", True),
+        ("安：你教過我怎麼做魚？", True),
+        ("What did I tell you?", False),
+        ("I shared a film with you, what was it?", False),
+        ("Do you remember what Bo gave me?", False),
+        ("我和你分享过什么？", False),
+        ("你还记得我养了什么吗？", False),
+        ("What does Ann like?", False),
+    ],
+)
+def test_what_the_other_told_who_asks_is_known(text: str, told_me: bool) -> None:
+    assert Question.of(text, NOON).told_me is told_me
+
+
 def test_the_time_that_is_named_is_within_what_is_given() -> None:
     may = Question.of("What happened in May 2026?", NOON)
     first, last = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)

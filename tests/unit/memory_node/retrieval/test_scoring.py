@@ -176,6 +176,49 @@ def test_the_answer_comes_before_the_question_that_it_follows(asked: str, told: 
     assert contents(scored([question, answer], query, dataclasses.replace(EVIDENCE, telling=0.0))) == [asked, told]
 
 
+@pytest.mark.parametrize(
+    ("announced", "told", "query"),
+    [
+        (
+            "Ann: I read a really good novel, and loved it.",
+            "Ann: It is called “Stoner”.",
+            "Which novel did Ann read?",
+        ),
+        ("Ann: We saw the old walls of the town.", "Ann: We went there last May.", "When did Ann see the walls?"),
+        ("安：我看了一本很好的小说，非常喜欢。", "安：它叫《围城》，写得很有意思。", "安看的是哪本小说？"),
+        ("安：我家里养了猫，都非常可爱。", "安：有两只，都是白色的。", "安养了几只猫？"),
+    ],
+)
+def test_what_has_the_form_that_is_asked_for_comes_before_what_announces_it(
+    announced: str, told: str, query: str
+) -> None:
+    hits = [hit(announced, session_id="s"), hit(told, session_id="s", semantic=0.47)]
+    assert contents(scored(hits, query)) == [told, announced]
+    formless = dataclasses.replace(EVIDENCE, effects={**EVIDENCE.effects, "form": 0.0})
+    assert contents(scored(hits, query, formless)) == [announced, told]
+
+
+def test_only_of_what_somebody_said_and_of_what_asks_for_a_form_is_it_told() -> None:
+    fact, said = hit("It is red.", semantic=0.6), hit("Ann: It is red.", session_id="s")
+    asking, other = "When did it turn red?", "Why is it red?"
+    assert ["form" in each.signals for each in (*scored([fact], asking), *scored([said], other))] == [False, False]
+    assert scored([said], asking)[0].signals["form"] == 0
+
+
+@pytest.mark.parametrize(
+    ("mine", "yours", "query"),
+    [
+        ("Ann: I love my crime novels.", "Helper: You could read Simenon.", "What novels did you recommend to me?"),
+        ("安：我喜欢看侦探小说，我都看。", "助手：你可以看看西默农的书。", "你给我推荐了什么小说？"),
+        ("安：我喜歡看偵探小說，我都看。", "助手：你可以看看西默農的書。", "你給我推薦了什麼小說？"),
+    ],
+)
+def test_what_was_said_to_who_asks_speaks_of_who_is_spoken_to(mine: str, yours: str, query: str) -> None:
+    hits = [hit(mine, session_id="s"), hit(yours, session_id="s", semantic=0.48)]
+    assert contents(scored(hits, query)) == [yours, mine]
+    assert contents(scored(hits, "novels")) == [mine, yours]
+
+
 def test_only_what_somebody_said_is_asked_how_much_it_tells() -> None:
     fact, result = hit("Ask for it?", semantic=0.6), hit("Ask you?", kind="tool_result", tier="working", session_id="s")
     said = hit("Ask you?", kind="user_input", tier="working", session_id="s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afterwit.memory_node.retrieval.telling import telling
+from afterwit.memory_node.retrieval.telling import telling, telling_you
 from tests.samples import memory
 
 
@@ -37,3 +37,10 @@ def test_a_long_statement_tells_all_it_can() -> None:
 @pytest.mark.parametrize("text", ["?", "？？", "...", "你", "you", "😀" * 300, "a" * 20_000 + "?"])
 def test_any_text_has_a_share(text: str) -> None:
     assert 0 <= told(text) <= 1
+
+
+@pytest.mark.parametrize(
+    ("more", "less"), [("You could paint it.", "I could paint it."), ("你可以画它。", "我可以画它。")]
+)
+def test_of_what_was_said_to_who_asks_more_is_of_them(more: str, less: str) -> None:
+    assert telling_you(memory(less)) < telling_you(memory(more))
