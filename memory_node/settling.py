@@ -44,6 +44,7 @@ class Settling:
         self._over = asyncio.Event()
         self._over.set()
         self._ending: asyncio.TimerHandle | None = None
+        self._ended = False
         self._waiting: asyncio.Queue[Memory] = asyncio.Queue(most)
 
     @contextmanager
@@ -61,8 +62,8 @@ class Settling:
                 self._ending = asyncio.get_running_loop().call_later(_PAUSE_S, self._over.set)
 
     async def take(self, memory: Memory) -> None:
-        """See to ``memory`` later; waits while too many wait already."""
-        if is_knowledge(memory) and memory.seq is not None:
+        """See to ``memory`` later; waits while too many wait already, and for nothing once the node ends."""
+        if is_knowledge(memory) and memory.seq is not None and not self._ended:
             await self._waiting.put(memory)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -74,6 +75,10 @@ class Settling:
             for task in working:
                 task.cancel()
             await asyncio.wait(working)
+            self._ended = True
+            while not self._waiting.empty():  # or an import that waits for room would hold up the node's end
+                self._waiting.get_nowait()
+                await asyncio.sleep(0)  # the next that waits comes in
 
     async def _work(self) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -106,8 +107,10 @@ def _contents(file: Path) -> Iterator[tuple[int, bytes]]:
             try:
                 position = os.lseek(descriptor, position, os.SEEK_DATA)
                 end = os.lseek(descriptor, position, os.SEEK_HOLE)
-            except OSError:  # nothing but a hole is left
-                return
+            except OSError as e:
+                if e.errno != errno.ENXIO:
+                    raise  # what cannot be read is no proof
+                return  # nothing but a hole is left
             while position < end and (read := os.pread(descriptor, min(_READ, end - position), position)):
                 yield position, read
                 position += len(read)

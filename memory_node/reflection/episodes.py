@@ -81,7 +81,8 @@ class Episodes:
         id = derived_id("episode", agent, pool, session_id)
         sources = tuple(part.id for part in _parts(id, told)) or tuple(draft.derived_from)
         base = self._memory(agent, id, pool, told)
-        stated = [name for name, value in (("outcome", outcome), ("user_feedback", user_feedback)) if value is not None]
+        given = zip(_MAY_BE_STATED, (outcome, user_feedback), strict=True)
+        stated = [name for name, value in given if value is not None]
         memory = replace(base, **self._fields(agent, draft, sources, stated))
         return await self._keep(memory, priority=priority), events
 
@@ -211,7 +212,8 @@ def _parts(episode: str, events: Sequence[Memory]) -> list[_Part]:
 
 
 def _told(events: Sequence[Memory]) -> list[Memory]:
-    return [event for event in events if event.kind != "episode"]
+    """What there is to tell of: an episode that the agent has stored itself, only if there is nothing else."""
+    return [event for event in events if event.kind != "episode"] or list(events)
 
 
 _RETOLD: Final = ("content", "data", "entities", "importance", "links", "labels", "occurred_at", "task_type")
@@ -221,13 +223,16 @@ _EVENTS: Final = "events"
 """In an episode's data: how many events it was told from."""
 _STATED: Final = "stated"
 """In an episode's data: which of its fields somebody told, so that another telling does not guess them."""
+_MAY_BE_STATED: Final = ("outcome", "user_feedback")
 
 
 def _with_stated(new: Any, old: Any) -> Any:
     """The data ``new``, with what was stated in ``old`` and is not stated otherwise now."""
     if not isinstance(new, dict) or not isinstance(old, dict):
         return new
-    kept = [name for name in old.get(_STATED, ()) if name not in new.get(_STATED, ())]
+    stated = old.get(_STATED)  # whoever may write to the pool may have changed it
+    kept = [name for name in _MAY_BE_STATED if isinstance(stated, list | tuple) and name in stated]
+    kept = [name for name in kept if name not in new.get(_STATED, ())]
     if not kept:
         return new
     return new | {name: old.get(name) for name in kept} | {_STATED: [*new.get(_STATED, ()), *kept]}

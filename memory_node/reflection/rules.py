@@ -158,9 +158,7 @@ def _is_same(known: Fact | None, fact: Fact) -> bool:
 
 
 def _patterns(episodes: Sequence[Memory], knowledge: Sequence[Memory]) -> Iterator[ReflectOperation]:
-    by_key = {
-        memory.data["key"]: memory for memory in knowledge if isinstance(memory.data, dict) and "key" in memory.data
-    }
+    by_key = {key: memory for memory in knowledge if (key := _key_of(memory)) is not None}
     for pattern in find_patterns(distinct_evidence(episodes)):
         key = _pattern_key(pattern)
         evidence = pattern.supporting[:_MOST_EVIDENCE]
@@ -194,9 +192,15 @@ def _key(what: str, session_id: str | None, content: str) -> str:
     return f"{what}: {digest}"
 
 
+def _key_of(memory: Memory) -> str | None:
+    """The key under which a reflector stored it; in what others stored, anything may stand in its place."""
+    key = memory.data.get("key") if isinstance(memory.data, dict) else None
+    return key if isinstance(key, str) else None
+
+
 def _same(content: str, known: Sequence[Memory], key: str) -> Memory | None:
     for memory in known:
-        if isinstance(memory.data, dict) and memory.data.get("key") == key:
+        if _key_of(memory) == key:
             return memory
     at = same_again(content, [memory.content for memory in known])
     return None if at is None else known[at]

@@ -52,14 +52,16 @@ class Apart:
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """See `Thinking`."""
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(
+        pool = self._pool
+        if pool is None:
+            pool = self._pool = ProcessPoolExecutor(
                 max_workers=1, mp_context=multiprocessing.get_context("spawn"), initializer=_begin
             )
         try:
-            return await asyncio.wrap_future(self._pool.submit(_call, function, args, kwargs))
+            return await asyncio.wrap_future(pool.submit(_call, function, args, kwargs))
         except BrokenProcessPool as e:
-            await self._end()
+            if self._pool is pool:  # another that was waiting for it may have begun anew
+                await self._end()
             raise Unavailable("the process that looks back has died; it is started anew") from e
 
     async def _end(self) -> None:

@@ -228,6 +228,15 @@ async def test_a_pool_is_kept_as_long_as_its_owner_says(bus: Bus) -> None:
     assert "its pool keeps it for 3 days" in (await bus.ask(History(id=event.id))).versions[-1].reason
 
 
+async def test_a_session_of_nothing_but_an_episode_can_be_ended(bus: Bus) -> None:
+    """Agents may store what they like, such as an episode that they told themselves."""
+    told = "We moved the depot to the north gate, and it went well."
+    await bus.ask(Store(content=told, session_id="told", turn=1, kind="episode"))
+    ended = await bus.ask(Reflect(session_id="told", end_session=True, wait=True))
+    assert ended.state == "done", ended
+    assert "north gate" in ended.episode.content
+
+
 async def test_a_job_that_comes_again_changes_nothing(bus: Bus, js: JetStreamContext) -> None:
     for turn, content in enumerate(("Please never call the customer before noon.", "Noted."), 1):
         kind, source = ("user_input", "user") if turn == 1 else ("final_answer", "agent")

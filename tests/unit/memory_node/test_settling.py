@@ -115,6 +115,19 @@ async def test_one_that_fails_holds_up_none_behind_it(error: Exception) -> None:
         await wait_until(lambda: len(settled.contents) == 2, description="both had their turn")
 
 
+async def test_an_import_that_waits_does_not_hold_up_the_end() -> None:
+    async def for_ever(one: Memory) -> None:
+        await asyncio.Event().wait()
+
+    settling = Settling(for_ever, Background(Way()), most=2)
+    async with running(settling):
+        many = asyncio.gather(*(settling.take(memory(f"fact {n}", kind="fact", seq=1)) for n in range(9)))
+        await asyncio.sleep(0)
+        assert not many.done()
+    async with asyncio.timeout(10):
+        await many
+
+
 async def test_an_import_waits_while_too_many_wait() -> None:
     settled = Settled()
     settling = Settling(settled, Background(Way()), most=2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -51,6 +53,16 @@ def test_a_part_of_a_long_text_is_found(tmp_path: Path) -> None:
     assert list(traces(tmp_path, text))
     (tmp_path / "file").write_text("nothing of it", encoding="utf-8")
     assert not list(traces(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_looked_through_is_no_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> int:
+        raise OSError(errno.EIO, "input/output error")
+
+    (tmp_path / "log").write_text(ENGLISH)
+    monkeypatch.setattr(os, "lseek", refuse)
+    with pytest.raises(OSError, match="input/output"):
+        list(traces(tmp_path, ENGLISH))
 
 
 def test_a_file_that_is_gone_by_then_is_passed_over(tmp_path: Path) -> None:
