@@ -104,11 +104,6 @@ def request_template(op: str) -> str:
     return f"{ROOT}.req.{{agent}}.{_token(op)}"
 
 
-def requests_for(op: str) -> str:
-    """What a node serving ``op`` for every agent subscribes to."""
-    return f"{ROOT}.req.*.{_token(op)}"
-
-
 def parse_request(subject: str) -> tuple[str, str]:
     """(agent, op) of a request subject."""
     agent, op = _parts(subject, "req", 2)

@@ -186,7 +186,7 @@ class Erasing:
         """Everything but the index's directory forgets; answers entries without them that took the place of others."""
         earlier = [version for tombstone in tombstones for version in await self._earlier(tombstone)]
         await self._window.put([*tombstones, *_in_sessions(tombstones, earlier)])
-        mentions = _mentions(tombstones, earlier)
+        mentions = _mentions(earlier)
         await self._eraser.erase_mentions(names.DEAD, [*mentions, *(t.memory.id.encode() for t in tombstones)])
         if mentions:
             await self._eraser.erase_mentions(names.USAGE, mentions)
@@ -228,7 +228,7 @@ def _in_sessions(tombstones: Iterable[LogEntry], earlier: Iterable[Memory]) -> l
     ]
 
 
-def _mentions(tombstones: Iterable[LogEntry], earlier: Iterable[Memory]) -> list[bytes]:
+def _mentions(earlier: Iterable[Memory]) -> list[bytes]:
     """What to look for in what others wrote: texts long enough to be these memories' own."""
     texts = {version.content for version in earlier if len(version.content) >= _SAYS_SOMETHING}
     return [form for text in texts for form in forms(text).values()]

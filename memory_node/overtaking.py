@@ -8,7 +8,6 @@ the same memory: its id follows from its key, or from its place in the stream.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -16,10 +15,8 @@ from typing import Any, Final
 
 from ..bus.direct import Stored
 from ..bus.ingest import Waiting
-from ..schemas import AfterwitError
 from .ingest import IngestWorker
-
-logger = logging.getLogger(__name__)
+from .repeating import repeated
 
 LONG: Final = 256
 """Items; a shorter queue is not worth looking past."""
@@ -37,19 +34,12 @@ class Overtaking:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until ``stop`` is set."""
-        while not stop.is_set():
-            try:
-                if self._worker.behind >= LONG:
-                    await self.look()
-            except AfterwitError as e:
-                logger.info("nobody overtakes now: %s", e)
-            except Exception:  # the root of this task
-                logger.exception("looking past the ingest queue failed")
-            try:
-                async with asyncio.timeout(_EVERY_S):
-                    await stop.wait()
-            except TimeoutError:
-                pass
+
+        async def look() -> None:
+            if self._worker.behind >= LONG:
+                await self.look()
+
+        await repeated(look, _EVERY_S, stop, what="looking past the ingest queue")
 
     async def look(self) -> None:
         """Store the oldest items of each agent whose items the queue does not bring just now."""

@@ -15,6 +15,7 @@ from ..schemas import AfterwitError, PoolHealth, TimedOut, TimeRange, Unavailabl
 from ..schemas.words import HIDDEN
 from .index import Index, IndexFilter
 from .reflection.episodes import AUTHOR as REFLECTION
+from .repeating import repeated
 
 logger = logging.getLogger(__name__)
 
@@ -88,13 +89,7 @@ class PoolHints:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look at the pools that were asked about, until ``stop``."""
-        while not stop.is_set():
-            await self._look()
-            try:
-                async with asyncio.timeout(_LOOKS_EVERY_S):
-                    await stop.wait()
-            except TimeoutError:
-                continue
+        await repeated(self._look, _LOOKS_EVERY_S, stop, what="hints about pools")
 
     async def _look(self) -> None:
         wanted, self._wanted = list(self._wanted), {}

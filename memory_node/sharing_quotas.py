@@ -15,6 +15,7 @@ from nats.aio.client import Client
 from ..bus.connection import unsubscribe
 from ..bus.spending import Spent, hear, tell
 from .quota import Cost, Quotas
+from .repeating import repeated
 
 TELLS_EVERY_S: Final = 0.2
 
@@ -32,17 +33,14 @@ class SharedQuotas:
         """Tell and hear, until ``stop``."""
         subscription = await hear(self._nc, self._node, self._charge)
         try:
-            while not stop.is_set():
-                if spent := self._quotas.spent():
-                    by_agent = {agent: (cost.requests, cost.bytes, cost.items) for agent, cost in spent.items()}
-                    await tell(self._nc, Spent(node=self._node, by_agent=by_agent))
-                try:
-                    async with asyncio.timeout(self._every_s):
-                        await stop.wait()
-                except TimeoutError:
-                    continue
+            await repeated(self._tell, self._every_s, stop, what="telling what agents use")
         finally:
             await unsubscribe(subscription)
+
+    async def _tell(self) -> None:
+        if spent := self._quotas.spent():
+            by_agent = {agent: (cost.requests, cost.bytes, cost.items) for agent, cost in spent.items()}
+            await tell(self._nc, Spent(node=self._node, by_agent=by_agent))
 
     def _charge(self, spent: Spent) -> None:
         for agent, (requests, bytes_, items) in spent.by_agent.items():

@@ -146,28 +146,6 @@ UNSOLVED: Final = _words(
     r"未解决|搞不定|不成",
 )
 """An answer that owns up to a failure."""
-PARTLY: Final = _words(
-    r"partly|partially|partial|only part|but not|does not(?! need)|doesn't|has to wait|until|for now|not "
-    r"yet|still open|remains? open|"
-    r"left open|pending|postponed|without \w+ for now|switched off|except|the rest|later",
-    r"部分|暂不|暂时|未订|未完成|还没|先不|尚未|待|没有?发出去|以后再|再说|等.{1,8}(?:再|后)|剩下的|其余|未定|除了",
-)
-"""Something was left undone."""
-DONE: Final = _words(
-    r"done|booked|confirmed|merged|fixed|resolved|restored|ordered|sent|created|completed|ready|works now|"
-    r"passed|solved|delivered|set up|"
-    r"updated|scheduled|refunded|cancelled|upgraded|deployed|recovered|arranged|installed|yes",
-    r"完成|已(?!满)|好了|搞定|成功|恢复|修好|解决了|通过|全过|订好|约好|改好|建好|可以关|已发|搜到|找回",
-)
-"""Something was brought to its end."""
-REMEDY: Final = _words(
-    r"instead|works?|worked|fixed|solved|use|used|switched to|with|after|then|by",
-    r"改用|改成|换成|改为|用|换|之后|后就|解决|恢复|成功",
-)
-SUGGESTION: Final = _words(
-    r"should|suggest\w*|recommend\w*|next time|in future|better|safer|i would|i'd|let's|always|never|check",
-    r"建议|应该|下次|以后|最好|应当|今后|要先|启动时|变更后|务必",
-)
 PLEASED: Final = _words(
     r"thanks?|thank you|great|perfect|good|fine|excellent|ok(?:ay)?|right|lovely|agreed|works for me",
     r"谢谢|很好|好的|可以|没问题|太好了|满意|不错|同意|行|好(?=[，。,!！]|$)",

@@ -6,25 +6,24 @@ Any node may do it. A job's id follows from what set it off, so that several nod
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from ...bus.identity import Agents, PoolRegistry
 from ...bus.jobs import Job, JobRecord, Jobs
-from ...schemas import AfterwitError, LogEntry, Memory, NotFound, TimeRange
+from ...schemas import LogEntry, Memory, NotFound, TimeRange
 from ...schemas.words import EVENT_KINDS
 from ..access import private_pool
 from ..ids import derived_id
 from ..index import Index, IndexFilter
+from ..repeating import repeated
 from .episodes import AUTHOR, Episodes
 from .gathering import Gathering
 from .patterns import K, M
 from .switches import Switches
-
-logger = logging.getLogger(__name__)
 
 LOOKS_EVERY_S: Final = 30.0
 _REMEMBERED: Final = 20_000
@@ -116,16 +115,7 @@ class Triggers:
 
     async def run(self, stop: asyncio.Event, everybody: Everybody) -> None:
         """Look from time to time, until ``stop``."""
-        while not stop.is_set():
-            try:
-                await self.look(everybody)
-            except AfterwitError as e:
-                logger.warning("what is due is looked for again later: %s", e)
-            try:
-                async with asyncio.timeout(LOOKS_EVERY_S):
-                    await stop.wait()
-            except TimeoutError:
-                continue
+        await repeated(partial(self.look, everybody), LOOKS_EVERY_S, stop, what="looking for what is due")
 
     async def look(self, everybody: Everybody) -> None:
         """End the sessions that went quiet; queue what the calendar says."""

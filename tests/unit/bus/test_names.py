@@ -36,7 +36,7 @@ def test_what_is_built_is_parsed_back(agent: str, op: str, pool: str, tier: str,
 @given(agent=AGENTS, op=OPS, pool=POOLS, tier=st.sampled_from(words.TIERS), id=IDS)
 def test_subjects_are_caught_by_the_patterns_meant_for_them(agent: str, op: str, pool: str, tier: str, id: str) -> None:
     assert matches(names.request(agent, op), names.REQUESTS)
-    assert matches(names.request(agent, op), names.requests_for(op))
+    assert matches(names.request(agent, op), names.REQUESTS)
     assert matches(names.log(pool, id), names.log_of_any_pool(id))
     assert matches(names.log(pool, id), names.LOG_SUBJECTS)
     assert matches(names.changed(pool, tier, id), names.changes_of(pool))
@@ -75,7 +75,6 @@ def test_nothing_breaks_out_of_its_token(evil: str) -> None:
     for attempt in (
         lambda: names.request(evil, "store"),
         lambda: names.request("alice", evil),
-        lambda: names.requests_for(evil),
         lambda: names.inbox(evil),
         lambda: names.ingest(evil, "shared/ops"),
         lambda: names.ingest("alice", f"shared/{evil}"),
