@@ -164,7 +164,10 @@ async def plain_nats(system: System, name: str, denied: list[str] | None = None)
             denied.append(str(error))
 
     inbox = f"_INBOX_{name}".encode()
-    return await nats.connect(system.ready.nats, token=system.token(name), inbox_prefix=inbox, error_cb=on_error)
+    nc = await nats.connect(system.ready.nats, token=system.token(name), inbox_prefix=inbox, error_cb=on_error)
+    if denied is not None:
+        denied.clear()  # while the node stands still, a client is refused, and comes again
+    return nc
 
 
 @asynccontextmanager

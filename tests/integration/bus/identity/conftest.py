@@ -142,6 +142,7 @@ async def connect_agent(bus: Bus, callout: AuthCallout) -> AsyncIterator[Connect
                 max_reconnect_attempts=200,
                 connect_timeout=10,
             )
+            connected.errors.clear()  # while the callout stands still, a client is refused, and comes again
             stack.push_async_callback(_close, connected.nc)
             everyone.append(connected)
             return connected
