@@ -32,6 +32,8 @@ _SEVERAL: Final = re.compile(
     r"|哪些|哪几|哪两|几次|几种|几个|多少[次种个]|分别|都[^，。？]{0,6}[什哪谁]",
     re.IGNORECASE,
 )
+_I: Final = re.compile(r"\b(?:i|me|my|mine)\b|我(?!们)", re.IGNORECASE)
+_YOU: Final = re.compile(r"\byou(?:rs?)?\b|[你您]", re.IGNORECASE)
 _TOLD_ME: Final = re.compile(
     r"\byou\b(?! (?:still |also )?(?:remember|recall|know|think))[^.?!;]{0,80}\b(?:me|us)\b"
     r"|[你您][^，。？！；]{0,20}(?:给|教|诉|向|跟|和|对|为|帮|让|叫|劝|荐|绍|享)[过了]?我",
@@ -45,7 +47,8 @@ class Question:
 
     ``several``: it asks for more than one thing ("which cities", 哪些, "how many times"). ``asker``: who asks, folded,
     if it is a turn of talk itself ("Ann: what do I like?"), and ``asked`` what is asked then, or all of it, folded.
-    ``forms``: what it asks for has one of these.
+    ``forms``: what it asks for has one of these. ``of_me``: it speaks of who asks, and not of the other
+    ("what do I like?", 我喜欢什么).
     ``told_me``: it is about what who is asked told who asks ("what did you recommend to me?", 你给我推荐了什么).
     """
 
@@ -59,6 +62,7 @@ class Question:
     asker: str | None
     asked: str
     forms: frozenset[Form]
+    of_me: bool
     told_me: bool
 
     @classmethod
@@ -69,6 +73,7 @@ class Question:
             Invalid: there is no such time zone.
         """
         asker, asked = talk(text) or (None, text)
+        said = simplified(asked[:_READ])
         return cls(
             text=text,
             folded=folded(text),
@@ -80,7 +85,8 @@ class Question:
             asker=folded(asker) if asker else None,
             asked=folded(asked),
             forms=asked_forms(asked),
-            told_me=_TOLD_ME.search(simplified(asked[:_READ])) is not None,
+            of_me=_I.search(said) is not None and _YOU.search(said) is None,
+            told_me=_TOLD_ME.search(said) is not None,
         )
 
     def names(self, name: str) -> bool:

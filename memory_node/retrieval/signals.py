@@ -24,7 +24,7 @@ _DAY_S: Final = 86_400.0
 def signals_of(
     hits: Sequence[Hit], question: Question, profile: Profile, usefulness: Callable[[str], float]
 ) -> list[dict[str, float]]:
-    """One mapping per hit. ``time`` and ``speaker`` are there only if the query names a time, or who said it.
+    """One mapping per hit. ``time`` and ``speaker`` are there only if the query names a time, or says who said it.
 
     ``present``: whether who is named, or asks, said any of the hits from the same conversation.
     ``telling`` is there for what somebody said, and ``form`` (whether there is a time, a number or a name in it) if the
@@ -32,7 +32,8 @@ def signals_of(
     """
     speakers = [hit.once(speaker) if is_talk(hit) else None for hit in hits]
     named = {name for name in set(speakers) if name and question.names(name)}
-    there = named | {name for name in set(speakers) if name and folded(name) == question.asker}
+    asking = {name for name in set(speakers) if name and folded(name) == question.asker}
+    there = named | asking
     present = {conversation(hit) for hit, who in zip(hits, speakers, strict=True) if who in there}
     found = []
     for hit, who in zip(hits, speakers, strict=True):
@@ -52,6 +53,8 @@ def signals_of(
             signals["time"] = float(_in_time(hit, question))
         if named and who:
             signals["speaker"] = float(who in named)
+        elif asking and who and (question.of_me or question.told_me):
+            signals["speaker"] = float((who in asking) is question.of_me)
         if there and who:
             signals["present"] = float(conversation(hit) in present)
         if who or memory.kind == "user_input":

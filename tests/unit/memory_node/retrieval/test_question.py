@@ -67,6 +67,24 @@ def test_what_the_other_told_who_asks_is_known(text: str, told_me: bool) -> None
     assert Question.of(text, NOON).told_me is told_me
 
 
+@pytest.mark.parametrize(
+    ("text", "of_me"),
+    [
+        ("What do I like?", True),
+        ("Ann: where's my hat?", True),
+        ("安：我喜欢什么？", True),
+        ("What do we like?", False),
+        ("我们喜欢什么？", False),
+        ("我們喜歡什麼？", False),
+        ("What did I tell you?", False),
+        ("我跟你说过什么？", False),
+        ("What does Ann like?", False),
+    ],
+)
+def test_a_question_of_who_asks_alone_is_known(text: str, of_me: bool) -> None:
+    assert Question.of(text, NOON).of_me is of_me
+
+
 def test_the_time_that_is_named_is_within_what_is_given() -> None:
     may = Question.of("What happened in May 2026?", NOON)
     first, last = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)

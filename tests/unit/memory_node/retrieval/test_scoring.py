@@ -239,7 +239,29 @@ def test_who_asks_need_not_have_said_the_answer_but_took_part(said: str, reply: 
     elsewhere = hit("Helper: Sow leeks.", session_id="s2")
     signals = {each.memory.id: each.signals for each in scored([elsewhere, own, answer], query)}
     assert [signals[each.id]["present"] for each in (own, answer, elsewhere)] == [1, 1, 0]
-    assert not any("speaker" in each for each in signals.values())
+
+
+@pytest.mark.parametrize(
+    ("mine", "yours", "of_me", "told_me"),
+    [
+        (
+            "Ann: I like jazz.",
+            "Helper: I like jazz.",
+            "Ann: What music do I like?",
+            "Ann: What did you tell me?",
+        ),
+        ("安娜：我喜欢爵士。", "助手：我喜欢爵士。", "安娜：我喜欢什么音乐？", "安娜：你给我推荐了什么音乐？"),
+        ("安娜：我喜歡爵士。", "助手：我喜歡爵士。", "安娜：我喜歡什麼音樂？", "安娜：你給我推薦了什麼音樂？"),
+    ],
+)
+def test_who_asks_speaks_of_themselves_and_was_told_by_somebody_else(
+    mine: str, yours: str, of_me: str, told_me: str
+) -> None:
+    hits = [hit(mine, session_id="s"), hit(yours, session_id="s")]
+    assert contents(scored(hits, of_me)) == [mine, yours]
+    assert contents(scored(hits, told_me)) == [yours, mine]
+    nobody = scored(hits, of_me.replace("I", "they").replace("我", "他"))
+    assert not any("speaker" in each.signals for each in nobody)
 
 
 def test_causes_of_a_good_hit_come_along() -> None:
