@@ -61,7 +61,7 @@ class NodeSettings(NatsSettings, frozen=True, kw_only=True):
         float, Meta(gt=0, le=120, description="How long a store waits to become visible before it answers as accepted.")
     ] = 10.0
     quota_requests_per_s: Annotated[
-        float, Meta(ge=0, description="Requests a second that one agent may make of this node; 0 is no limit.")
+        float, Meta(ge=0, description="Requests a second that one agent may make; 0 is no limit.")
     ] = 2_000.0
     quota_bytes_per_s: Annotated[
         float, Meta(ge=0, description="Bytes of content and data a second that one agent may store; 0 is no limit.")

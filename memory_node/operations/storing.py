@@ -129,16 +129,23 @@ class Storing:
         """Many memories, each judged alone."""
         parsed = [self._parsed(item, request.ack) for item in request.items]
         items = [Item.of(caller.agent, store) for store in parsed if isinstance(store, Store)]
-        accepted = request.ack == "accepted"
-        stored = iter(
-            [
-                outcome
-                async for piece in self._background.pieces(items)
-                for outcome in await self._store(caller.agent, piece, accepted=accepted, priority=Priority.BULK)
-            ]
-        )
+        stored = iter(await self._store_all(caller.agent, items, accepted=request.ack == "accepted"))
         results = [next(stored) if isinstance(store, Store) else store for store in parsed]
         return StoreManyReply(results=tuple(_as_result(result) for result in results))
+
+    async def _store_all(
+        self, agent: str, items: Sequence[Item], *, accepted: bool
+    ) -> list[StoreReply | AfterwitError]:
+        """Piece by piece. What befalls a later piece is told of its items and those after it: the rest is stored."""
+        outcomes: list[StoreReply | AfterwitError] = []
+        try:
+            async for piece in self._background.pieces(items):
+                outcomes += await self._store(agent, piece, accepted=accepted, priority=Priority.BULK)
+        except AfterwitError as e:
+            if not outcomes:
+                raise
+            outcomes += [e] * (len(items) - len(outcomes))
+        return outcomes
 
     async def store_ingested(self, agent: str, items: Sequence[Item]) -> list[StoreReply | AfterwitError]:
         """A batch from the ingest stream; answered when it can be found, or soon where the index is away.

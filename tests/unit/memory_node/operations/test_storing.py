@@ -1,14 +1,21 @@
-"""The id that a store request gets, and when two requests are the same."""
+"""The id that a store request gets, when two requests are the same, and what many at once are answered."""
 
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
-from afterwit.memory_node.operations.storing import Item
-from afterwit.schemas import Store
+from afterwit.bus.rpc import Caller
+from afterwit.memory_node.guard import Guard
+from afterwit.memory_node.operations.storing import Item, Storing
+from afterwit.memory_node.write_path import Draft
+from afterwit.schemas import Memory, Store, StoreMany, Unavailable
 
 
 def test_without_a_pool_it_is_the_private_one() -> None:
@@ -73,3 +80,58 @@ def test_the_same_moment_in_another_zone_is_the_same_request() -> None:
     here = Item.of("alice", Store(content="x", occurred_at=datetime.fromisoformat("2026-05-01T12:00:00+02:00")))
     there = Item.of("alice", Store(content="x", occurred_at=datetime.fromisoformat("2026-05-01T10:00:00+00:00")))
     assert here.digest == there.digest
+
+
+class LogThatGoes:
+    """Answers ``answers`` times, and is away after that."""
+
+    def __init__(self, answers: int) -> None:
+        self._answers = answers
+
+    async def latest_many(self, _ids: Sequence[str]) -> dict[str, Any]:
+        self._answers -= 1
+        if self._answers < 0:
+            raise Unavailable("the log does not answer")
+        return {}
+
+
+def storing(log: LogThatGoes) -> Storing:
+    """Stores whatever comes, two items at a time."""
+
+    async def pieces(items: Sequence[Item]) -> AsyncIterator[Sequence[Item]]:
+        for start in range(0, len(items), 2):
+            yield items[start : start + 2]
+
+    async def require(*_: Any) -> None:
+        pass
+
+    async def write(drafts: Sequence[Draft], **_: Any) -> list[Memory]:
+        return [draft.memory for draft in drafts]
+
+    async def settle(memory: Memory) -> tuple[Memory, tuple[str, ...]]:
+        return memory, ()
+
+    parts: dict[str, Any] = {
+        "access": SimpleNamespace(require=require),
+        "log": log,
+        "write_path": SimpleNamespace(write=write),
+        "contradicting": SimpleNamespace(settle=settle),
+        "background": SimpleNamespace(pieces=pieces),
+        "settling": None,
+        "js": None,
+    }
+    return Storing(guard=Guard(), clock=lambda: datetime.now(UTC), **parts)
+
+
+ITEMS: tuple[dict[str, Any], ...] = ({"content": "a"}, {"content": " "}, {"content": "b"}, {"content": "c"})
+
+
+async def test_what_is_stored_of_many_is_told_though_the_log_goes_away_on_the_way() -> None:
+    reply = await storing(LogThatGoes(answers=1)).store_many(Caller("alice"), StoreMany(items=ITEMS))
+    told = [result.memory.content if result.memory else result.error and result.error.code for result in reply.results]
+    assert told == ["a", "invalid", "b", "unavailable"]
+
+
+async def test_many_of_which_nothing_is_stored_are_refused_as_one() -> None:
+    with pytest.raises(Unavailable):
+        await storing(LogThatGoes(answers=0)).store_many(Caller("alice"), StoreMany(items=ITEMS))
