@@ -16,7 +16,7 @@ from typing import Final
 from ..index.analysis import folded
 from .chinese_names import people, places
 from .cues import words
-from .sentences import pieces
+from .sentences import PIECE, pieces
 
 _HAN: Final = "\u4e00-\u9fff"
 _IDENTIFIER: Final = re.compile(
@@ -49,7 +49,7 @@ _REFERENCE: Final = re.compile(
     re.IGNORECASE,
 )
 _CALL: Final = re.compile(r"^\s*[A-Za-z_][\w.]*\(.*\)\s*$", re.DOTALL)
-_ARGUMENT: Final = re.compile(r"([\w]+)=(?:'([^']*)'|\"([^\"]*)\"|\[([^\]]*)\])")
+_ARGUMENT: Final = re.compile(rf"\b(\w+)=(?:'([^']*)'|\"([^\"]*)\"|\[([^\]]{{0,{PIECE}}})\])")
 _SENTENCE_START: Final = re.compile(r"(?:[.!?:;]\s+|[\n“\"(（：；。！？，,、]\s*)$")
 _COMMON: Final = words(
     "i the a an and or but if so we you he she it they this that these those there here what which who when "
@@ -100,8 +100,7 @@ def _of_piece(text: str, known: tuple[str, ...]) -> list[str]:
 
     plain = folded(text)
     for name, form in _gazetteer(known):
-        at = plain.find(form)
-        if at >= 0 and _whole(plain, at, len(form)):
+        if (at := _place(plain, form)) is not None:
             add(name, at)
     for match in _IDENTIFIER.finditer(text):
         if not _NOT_CODES.match(match[0]) and not text[match.end() :].startswith(("(", "=")):
@@ -123,6 +122,14 @@ def _gazetteer(known: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple((name, folded(name)) for name in known)
 
 
+def _place(text: str, name: str) -> int | None:
+    """Where ``name`` stands first, not as a part of another word: Anna in "Annabel saw Anna"."""
+    at = text.find(name)
+    while at >= 0 and not _whole(text, at, len(name)):
+        at = text.find(name, at + 1)
+    return at if at >= 0 else None
+
+
 def _whole(text: str, at: int, length: int) -> bool:
     """Latin names must not begin or end inside a word."""
     before, after = text[at - 1 : at], text[at + length : at + length + 1]
@@ -132,7 +139,7 @@ def _whole(text: str, at: int, length: int) -> bool:
     )
 
 
-_LATIN: Final = re.compile(r"[a-z0-9]")
+_LATIN: Final = re.compile(r"[A-Za-z0-9]")
 
 
 def _capitalised(text: str) -> Iterable[tuple[str, int]]:
@@ -213,7 +220,7 @@ def salient_entities(events: Sequence[tuple[str, str]], known: Iterable[str] = (
         if role is None:
             continue
         for name, forms in whole.items():
-            if not any(form in content and _mentions(content, form) for form in forms):
+            if all(_place(content, form) is None for form in forms):
                 continue
             entry = found.setdefault(name, _Mentions(position))
             setattr(entry, role, getattr(entry, role) + 1)
@@ -266,11 +273,6 @@ def _forms(name: str) -> list[str]:
     if len(words) == 2 and all(word[0].isupper() for word in words):
         return [name, *words]
     return [name]
-
-
-def _mentions(content: str, form: str) -> bool:
-    at = content.find(form)
-    return at >= 0 and _whole(content.casefold(), at, len(form))
 
 
 _AGAINST: Final = re.compile(

@@ -15,11 +15,10 @@ _END: Final = re.compile(
     r"(?<![A-Z])(?<!\b[Dd]r)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\be\.g)(?<!\bi\.e)(?<!\bno)(?<=\.)\s+(?=[A-Z0-9\"“'‘(\u4e00-\u9fff])"
 )
 _CALL: Final = re.compile(r"^\s*(?P<name>[A-Za-z_][\w.]*)\((?P<arguments>.*)\)\s*$", re.DOTALL)
-_ARGUMENT: Final = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\]]*\]|[^,]+)")
-
 
 PIECE: Final = 1000
 """Characters. Patterns are tried on pieces of at most this length, so that no text, however odd, takes long."""
+_ARGUMENT: Final = re.compile(rf"\b(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\]]{{0,{PIECE}}}\]|[^,]+)")
 
 
 def pieces(text: str, most: int = PIECE) -> Iterator[tuple[int, str]]:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from afterwit.memory_node.reflection.entities import entities, salient_entities
+from afterwit.memory_node.reflection.sentences import call
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,20 @@ def test_a_session_is_about_what_the_user_names_and_the_work_comes_back_to() -> 
     found = salient_entities(events)
     assert {"Ada Bright", "Porto", "Casa Azul"} <= set(found)
     assert not {"Rio Alto", "Luna Verde", "CA-77"} & set(found)
+
+
+def test_a_name_is_found_behind_a_longer_one_that_begins_with_it() -> None:
+    assert entities("annabel saw anna.", known=["anna"]) == ["anna"]
+    assert entities("annabel was seen.", known=["anna"]) == []
+
+
+def test_a_name_is_found_behind_letters_that_grow_when_they_are_folded() -> None:
+    assert salient_entities([("user_input", "ẞßßßßß, ask quay-gateway now")]) == ["quay-gateway"]
+
+
+@pytest.mark.parametrize("arguments", ["a" * 1_000_000, "a=[" * 20_000, "a=[," * 20_000])
+def test_no_call_of_a_tool_takes_long_however_odd(arguments: str) -> None:
+    began = time.perf_counter()
+    salient_entities([("tool_call", f"upload({arguments})")])
+    call(f"upload({arguments})")
+    assert time.perf_counter() - began < 20
