@@ -251,14 +251,13 @@ def word_scores(words: Mapping[Any, PackedWords | None], worth: Mapping[int, flo
     having = {id: each for id, each in words.items() if each is not None}
     if not having or not worth:
         return {}
-    asked = np.array(sorted(worth), dtype=np.uint32)
+    asked, factors = np.array(list(worth), dtype=np.uint32), np.array(list(worth.values()))
     terms = np.frombuffer(b"".join([each.terms for each in having.values()]), dtype=np.uint32)
     weights = np.frombuffer(b"".join([each.weights for each in having.values()]), dtype=np.float32)
     ends = np.cumsum([len(each.terms) // terms.itemsize for each in having.values()])
-    found = np.flatnonzero(np.isin(terms, asked))  # few of all
-    factors = np.array([worth[term] for term in terms[found].tolist()])
+    found, which = np.nonzero(terms[:, None] == asked)
     owners = np.searchsorted(ends, found, side="right")
-    sums = np.bincount(owners, weights=factors * weights[found], minlength=len(having)).tolist()
+    sums = np.bincount(owners, weights=factors[which] * weights[found], minlength=len(having)).tolist()
     return {id: score for id, score in zip(having, sums, strict=True) if score > 0}
 
 

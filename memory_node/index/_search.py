@@ -13,9 +13,8 @@ this process and the one behind HTTP are asked the same::
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Set
+from collections.abc import Generator, Set
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -130,11 +129,11 @@ class _Search:
             newest: dict[Any, Stored] = yield Newest(self._filter, self._query.limit)
             return [Hit(version.id, None, 0.0, None, version) for version in newest.values()]
         cosines, words, best = yield from self._scores()
-        ranked = sorted(self._ranked(cosines, words, best), key=itemgetter(0))[: self._query.limit]
-        stored: dict[Any, Stored] = yield Read([id for _, id, _, _ in ranked])
+        ranked = self._ranked(cosines, words, best)
+        stored: dict[Any, Stored] = yield Read([id for id, _, _ in ranked])
         return [
             Hit(version.id, semantic, keyword, cosines.get(id), version)
-            for _, id, semantic, keyword in ranked
+            for id, semantic, keyword in ranked
             if (version := stored.get(id)) is not None  # else it was purged between the two calls
         ]
 
@@ -160,14 +159,17 @@ class _Search:
             words.update(more_words)
         return cosines, words, best
 
-    def _ranked(self, cosines: Scores, words: Scores, best: float) -> Iterator[tuple[float, Any, float | None, float]]:
-        """Each candidate with its two signals, after what it is ranked by: less is better."""
-        unit = self._calibration.unit
-        for id in cosines.keys() | words.keys():
-            cosine = cosines.get(id)
-            semantic = None if cosine is None else unit(cosine, "query")
-            keyword = min(1.0, words.get(id, 0.0) / best) if best > 0 else 0.0
-            yield -(SEMANTIC * (semantic or 0.0) + KEYWORD * keyword), id, semantic, keyword
+    def _ranked(self, cosines: Scores, words: Scores, best: float) -> list[tuple[Any, float | None, float]]:
+        """The best candidates, each with its two signals."""
+        ids = list(cosines.keys() | words.keys())
+        semantic = self._calibration.units(np.array([cosines.get(id, math.nan) for id in ids]), "query")
+        keyword = np.zeros(len(ids))
+        if best > 0:
+            keyword = np.minimum(1.0, np.array([words.get(id, 0.0) for id in ids]) / best)
+        order = np.argsort(-(SEMANTIC * np.nan_to_num(semantic) + KEYWORD * keyword), kind="stable")
+        meant, said = semantic.tolist(), keyword.tolist()
+        first = [(i, ids[i]) for i in order[: self._query.limit].tolist()]
+        return [(id, meant[i] if id in cosines else None, said[i]) for i, id in first]
 
 
 def _among(nearest: Nearest | None, ids: Set[Any]) -> Nearest | None:

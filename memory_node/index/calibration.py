@@ -98,12 +98,16 @@ class Calibration:
             return AT_RELATED * (cosine - scale.unrelated) / (scale.related - scale.unrelated)
         return min(1.0, AT_RELATED + (1 - AT_RELATED) * (cosine - scale.related) / max(1 - scale.related, 1e-6))
 
+    def units(self, cosines: NDArray[np.floating], role: Role = "query") -> NDArray[np.float64]:
+        """`unit` of each, in the same shape; NaN stays NaN."""
+        scale = self.scales[role]
+        bounds = [scale.unrelated, scale.related, max(1.0, scale.related + 1e-6)]
+        units: NDArray[np.float64] = np.interp(cosines, bounds, [0.0, AT_RELATED, 1.0])
+        return units
+
     def alike(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """``(n, n)``: of the calibrated vectors ``(n, dimensions)`` of passages each with each, as `unit` has it."""
-        scale = self.scales["passage"]
-        bounds = [scale.unrelated, scale.related, max(1.0, scale.related + 1e-6)]
-        alike: NDArray[np.float32] = np.interp(vectors @ vectors.T, bounds, [0.0, AT_RELATED, 1.0]).astype(np.float32)
-        return alike
+        return self.units(vectors @ vectors.T, "passage").astype(np.float32)
 
     @classmethod
     def load_or_measure(cls, embedder: Embedder, directory: Path) -> Self:

@@ -83,6 +83,12 @@ def test_unit_runs_from_unrelated_to_identical(calibration: Calibration) -> None
     assert values == sorted(set(values))
 
 
+def test_units_are_the_units_of_each(calibration: Calibration) -> None:
+    cosines = np.linspace(-1, 1.001, 60).reshape(6, 10)
+    assert calibration.units(cosines) == pytest.approx(np.vectorize(calibration.unit)(cosines))
+    assert np.isnan(calibration.units(np.array([np.nan, 0.5]))).tolist() == [True, False]
+
+
 def test_it_is_measured_once_per_model(tmp_path: Path) -> None:
     embedder = BiasedEmbedder()
     measured = Calibration.load_or_measure(embedder, tmp_path)
