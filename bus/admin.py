@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from ..schemas import AfterwitError, ErrorReply, Internal, NotFound, TimedOut, Unavailable
+from ..schemas import AfterwitError, ErrorReply, Internal, NotFound, TimedOut, TooLarge, Unavailable
 from ..schemas.codec import JSON, decode, encode
 from . import names
 from .connection import unsubscribe
@@ -81,18 +81,24 @@ class AdminServer:
             task = self._known.get(msg.subject.rpartition(".")[2])
             if task is None:
                 raise NotFound(f"there is no task {msg.subject!r}")
-            reply: msgspec.Struct = await task.handler(decode(msg.data, task.request, JSON))
+            data = encode(await task.handler(decode(msg.data, task.request, JSON)), JSON)
+            limit = self._nc.max_payload - names.HEADER_ALLOWANCE
+            if len(data) > limit:
+                raise TooLarge(
+                    f"it was done, but the reply takes {len(data)} bytes and may take {limit}: ask for less at once",
+                    field="",
+                    limit_bytes=limit,
+                )
         except AfterwitError as e:
-            headers, reply = {names.ERROR_CODE: e.code}, ErrorReply(error=e.body)
+            headers, data = _failed(e)
         except Exception:
             log.exception("%s failed", msg.subject)
-            failure = Internal("the node failed; its log has the details")
-            headers, reply = {names.ERROR_CODE: failure.code}, ErrorReply(error=failure.body)
+            headers, data = _failed(Internal("the node failed; its log has the details"))
         finally:
             beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await beating
-        await self._send(msg.reply, encode(reply, JSON), headers)
+        await self._send(msg.reply, data, headers)
 
     async def _beat(self, inbox: str) -> None:
         while True:
@@ -104,6 +110,10 @@ class AdminServer:
             await self._nc.publish(inbox, data, headers=headers)
         except nats.errors.Error as error:
             log.warning("an operator cannot be answered: %s", error)
+
+
+def _failed(error: AfterwitError) -> tuple[dict[str, str], bytes]:
+    return {names.ERROR_CODE: error.code}, encode(ErrorReply(error=error.body), JSON)
 
 
 async def ask(

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..data_dir import DataDir
 
 _WITHIN_S: Final = 30.0
-_PAGE: Final = 1000
+_PAGE: Final = 100
+"""So many letters fit into one message of a NATS server as it comes (1 MiB), however long their reasons are."""
 
 
 @click.command()

@@ -11,8 +11,8 @@ from nats.aio.subscription import Subscription
 
 from afterwit.bus import names
 from afterwit.bus.admin import AdminServer, Task, ask
-from afterwit.schemas import Invalid, TimedOut, Unavailable
-from afterwit.schemas.admin import IndexContent, Rebuild, RebuildReply
+from afterwit.schemas import Invalid, TimedOut, TooLarge, Unavailable
+from afterwit.schemas.admin import DeadDrop, DeadFailure, DeadReply, IndexContent, Rebuild, RebuildReply
 from tests.engines.waiting import wait_until
 
 BUILT = RebuildReply(
@@ -64,3 +64,15 @@ async def test_an_error_and_nobody_are_told(nc: Client) -> None:
     async with AdminServer(nc, {"rebuild": Task(Rebuild, refused)}):
         with pytest.raises(Invalid, match="not now"):
             await ask(nc, "rebuild", Rebuild(), RebuildReply, timeout_s=30)
+
+
+async def test_a_reply_that_is_too_large_is_said_to_be(nc: Client) -> None:
+    """NATS would not take it, and who asked would wait in vain."""
+
+    async def drop(request: DeadDrop) -> DeadReply:
+        return DeadReply(done=(), failed=tuple(DeadFailure(id=id, reason="x" * nc.max_payload) for id in request.ids))
+
+    async with AdminServer(nc, {"dead_drop": Task(DeadDrop, drop)}):
+        with pytest.raises(TooLarge, match="ask for less at once") as refused:
+            await ask(nc, "dead_drop", DeadDrop(ids=(1,)), DeadReply, timeout_s=30)
+    assert refused.value.body.detail["limit_bytes"] < nc.max_payload
