@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..bus.log import Log, LogRecord
-from ..schemas import EarlierVersion, Embedding, LogEntry, Memory, TurnBefore, Unavailable
+from ..schemas import EarlierVersion, Embedding, LogEntry, Memory, Quota, TurnBefore, Unavailable
 from ..schemas.words import Change
 from .index import Index, embedded_text, embedding, recipe, turn_before
 from .inference import EmbeddingClient, Priority
@@ -190,7 +190,10 @@ class WritePath:
         return memory.seq is not None and indexed >= memory.seq
 
     async def _embedded(self, drafts: Sequence[Draft], priority: Priority, *, or_without: bool = True) -> list[Draft]:
-        """The drafts with their embeddings; where inference is away without: such a memory is found by its words."""
+        """The drafts with their embeddings; where inference is away without: such a memory is found by its words.
+
+        So it is where inference is full, but for what comes in bulk, which is to wait.
+        """
         ready = list(drafts)
         missing = [i for i, draft in enumerate(drafts) if draft.embedding is None and draft.memory.content]
         if not missing:
@@ -205,8 +208,8 @@ class WritePath:
         ]
         try:
             vectors = await self._embeddings.embed(texts, "passage", priority=priority)
-        except Unavailable as e:
-            if not or_without:
+        except (Unavailable, Quota) as e:
+            if not or_without or (isinstance(e, Quota) and priority is Priority.BULK):
                 raise
             logger.warning("%d memories go in without an embedding: %s", len(missing), e)
             self.without_embedding.set()

@@ -22,6 +22,7 @@ from ...schemas import (
     Feedback,
     FeedbackReply,
     NotFound,
+    Quota,
     Retrieve,
     RetrievedItem,
     RetrieveReply,
@@ -205,7 +206,7 @@ class Retrieving:
     async def _query_vector(self, query: str, degraded: list[str]) -> NDArray[np.float32] | None:
         try:
             (vector,) = await self._embeddings.embed([query], "query", priority=Priority.RETRIEVAL)
-        except Unavailable as e:
+        except (Unavailable, Quota) as e:
             logger.warning("retrieval by words alone: %s", e)
             degraded.append("inference")
             return None
