@@ -15,6 +15,8 @@ from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 _RETRY_PAUSE_S: Final = 0.05
 _FULL: Final = frozenset({10002, 10023, 10028, 10047, 10077})
 """NATS's codes for an account, memory or storage that is used up, a stream at its limits, a disk that takes no more."""
+WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})
+"""NATS's codes for a message that expects another one to be the last of its subject: somebody else was first."""
 
 
 class AckError(msgspec.Struct):
@@ -28,6 +30,11 @@ class AckError(msgspec.Struct):
     def passing(self) -> bool:
         """A server that is starting or electing says 500 or 503; trying again helps. Not where it is full."""
         return self.code >= 500 and self.err_code not in _FULL
+
+    @property
+    def lost_race(self) -> bool:
+        """What it was to follow is not the last any more; nothing was written."""
+        return self.err_code in WRONG_LAST_SEQUENCE
 
 
 class Ack(msgspec.Struct):

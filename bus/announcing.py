@@ -28,7 +28,6 @@ from .log import LogRecord
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 from .notices import KEPT, notice_of
 
-_WRONG_LAST_SEQUENCE: Final = 10071
 _RETRY_PAUSE_S: Final = 0.05
 _WITHIN_S: Final = 10.0
 
@@ -225,6 +224,6 @@ def _outcome(ack: bytes) -> Outcome:
     answer = decode_ack(ack)
     if answer.error is None:
         return answer.seq
-    if answer.error.err_code == _WRONG_LAST_SEQUENCE or answer.error.passing:
+    if answer.error.lost_race or answer.error.passing:
         return REFUSED
     return Unavailable(f"the stream does not take the notice: {answer.error.description}")

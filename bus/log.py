@@ -22,7 +22,6 @@ from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 log = logging.getLogger(__name__)
 
-_WRONG_LAST_SEQUENCE: Final = 10071
 _RETRY_PAUSE_S: Final = 0.05
 
 _encoder: Final = msgspec.msgpack.Encoder()
@@ -203,7 +202,7 @@ class Log:
     async def _settle(self, append: _Append, ack: Ack) -> None:
         if ack.error is None:
             append.result = ack.seq
-        elif ack.error.err_code == _WRONG_LAST_SEQUENCE:
+        elif ack.error.lost_race:
             append.result = await self._who_was_first(append) if append.doubtful else WrongLastSequence()
         elif not ack.error.passing:
             append.result = Unavailable(f"the log does not take the entry: {ack.error.description}")

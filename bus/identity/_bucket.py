@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-import msgspec
 from nats.aio.client import Client
 
 from ...schemas import Internal, TimedOut, Unavailable
 from .. import names
+from .._publish import decode_ack
 from ..direct import Reader, Stored
 from ..mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 _TIMEOUT_S: Final = 5.0
-_WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})
 MARKER_KEPT: Final = timedelta(hours=1)
 """A deletion's marker goes by itself: nobody watches, and those that stay would be read with every question."""
 
@@ -32,15 +31,6 @@ class Entry:
     key: str
     value: bytes | None
     revision: int
-
-
-class _Error(msgspec.Struct, frozen=True):
-    err_code: int = 0
-    description: str = ""
-
-
-class _Ack(msgspec.Struct, frozen=True):
-    error: _Error | None = None
 
 
 class Bucket:
@@ -109,10 +99,10 @@ class Bucket:
             raise Unavailable(f"NATS holds no {self._stream}: is a memory node running?") from e
         except NoAnswer as e:
             raise TimedOut(f"NATS did not confirm a change of {self._stream}: look whether it was made") from e
-        error = msgspec.json.decode(msg.data, type=_Ack).error
+        error = decode_ack(msg.data).error
         if error is None:
             return
-        if error.err_code in _WRONG_LAST_SEQUENCE:
+        if error.lost_race:
             raise LostRaceError
         raise Unavailable(f"NATS refused a change of {self._stream}: {error.description}")
 

@@ -21,7 +21,6 @@ from ...schemas import (
     ExplainReply,
     Feedback,
     FeedbackReply,
-    NotFound,
     Quota,
     Retrieve,
     RetrievedItem,
@@ -141,12 +140,11 @@ class Retrieving:
 
     async def feedback(self, caller: Caller, request: Feedback) -> FeedbackReply:
         """Keep what a retrieval was worth, beside its record, and let each memory's rank learn of it."""
-        record = await self._record(caller.agent, request.retrieval_id)
-        return FeedbackReply(recorded=await self._usage.feedback(record, request.used))
+        return FeedbackReply(recorded=await self._usage.feedback(caller.agent, request.retrieval_id, request.used))
 
     async def explain(self, caller: Caller, request: Explain) -> ExplainReply:
         """How one of the caller's retrievals came to its answer."""
-        record = await self._record(caller.agent, request.retrieval_id)
+        record = await self._usage.get(caller.agent, request.retrieval_id)
         said = {item.id: item for item in record.feedback}
         blank: tuple[str, ...] = ("",) * len(record.ids)
         signals = record.signals or ({},) * len(record.ids)
@@ -165,12 +163,6 @@ class Retrieving:
             stages=record.stages,
             degraded=record.degraded,
         )
-
-    async def _record(self, agent: str, retrieval_id: str) -> UsageRecord:
-        record = await self._usage.get(agent, retrieval_id)
-        if record is None:
-            raise NotFound(f"there is no retrieval {retrieval_id!r} of yours", retrieval_id=retrieval_id)
-        return record
 
     def _packed(
         self, request: Retrieve, question: Question, hits: Sequence[Hit], scored: Sequence[Scored], now: datetime
