@@ -84,19 +84,29 @@ async def disconnector(
     return functools.partial(disconnect, nc)
 
 
-async def consuming(stack: AsyncExitStack, durable: str, consuming: Callable[..., Coroutine[None, None, None]]) -> None:
-    """Consume until the stack unwinds; then the batch in hand is finished first."""
+async def consuming(
+    stack: AsyncExitStack,
+    durable: str,
+    consuming: Callable[..., Coroutine[None, None, None]],
+    on_failed: Callable[[], None] | None = None,
+) -> None:
+    """Consume until the stack unwinds; then the batch in hand is finished first.
+
+    If it fails before, ``on_failed`` is called, and the error is raised when the stack unwinds.
+    """
     stop = asyncio.Event()
     task = asyncio.create_task(consuming(stop=stop), name=durable)
-    task.add_done_callback(_report)
+
+    def report(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            logger.critical("%s has stopped", task.get_name(), exc_info=error)
+            if on_failed is not None:
+                on_failed()
+
+    task.add_done_callback(report)
 
     async def finish() -> None:
         stop.set()
         await task
 
     stack.push_async_callback(finish)
-
-
-def _report(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        logger.critical("%s has stopped", task.get_name(), exc_info=error)

@@ -102,14 +102,15 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
     *,
     clock: Callable[[], datetime] = _now,
     embedder: Embedder | None = None,
-    on_closed: Callable[[], None] | None = None,
+    on_failed: Callable[[], None] | None = None,
 ) -> AsyncIterator[None]:
     """A node that serves for as long as the block runs. ``embedder`` takes the place of the model of the settings.
 
-    ``on_closed`` is called if NATS ends one of its connections for good: from then on it cannot do all that it should.
+    ``on_failed`` is called if NATS ends one of its connections for good, or a part of it, such as the indexer, fails:
+    from then on it cannot do all that it should. A part's error is raised when the block ends.
     """
     async with AsyncExitStack() as stack:
-        nc = await connected(stack, settings, "afterwit node", settings.nats_credentials, on_closed)
+        nc = await connected(stack, settings, "afterwit node", settings.nats_credentials, on_failed)
         js = nc.jetstream()
         await stack.enter_async_context(kept_streams(js, replicas=settings.jetstream_replicas))
 
@@ -130,7 +131,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         notices, announcer = Notices(nc, js, replicas=replicas), Announcer.on(nc, log, replicas=replicas)
         dead = DeadLetters(js)
         agents, registry = Agents(nc, replicas=replicas, now=clock), PoolRegistry(nc, replicas=replicas, now=clock)
-        end_connections = await disconnector(stack, settings, on_closed)
+        end_connections = await disconnector(stack, settings, on_failed)
         quotas = Quotas(settings.limits)
         access, guard, visibility = Access(registry, agents), Guard(), Visibility()
         write_path = WritePath(log, embeddings, index, visibility, visible_within_s=settings.visible_within_s)
@@ -284,14 +285,13 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
             on_visible=visibility.on_notice,
             on_indexed=back.triggers.hear,
         )
-        await consuming(
-            stack,
+        keep = functools.partial(consuming, stack, on_failed=on_failed)
+        await keep(
             names.INDEXER,
             functools.partial(consume, js, names.LOG, names.INDEXER, indexer.handle, at_once=INDEX_AT_ONCE),
         )
         worker = IngestWorker(nc, storing, dead, access, quotas)
-        await consuming(
-            stack,
+        await keep(
             names.INGESTER,
             functools.partial(
                 consume,
@@ -304,13 +304,13 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 max_ack_pending=INGEST_PENDING,
             ),
         )
-        await consuming(stack, "quotas", SharedQuotas(nc, quotas).run)
-        await consuming(stack, "hints", hints.run)
-        await consuming(stack, "filling", Filling(index, log, write_path, Background(way)).run)
-        await consuming(stack, "settling", settling.run)
-        await consuming(stack, "overtaking", Overtaking(Waiting(nc), worker).run)
+        await keep("quotas", SharedQuotas(nc, quotas).run)
+        await keep("hints", hints.run)
+        await keep("filling", Filling(index, log, write_path, Background(way)).run)
+        await keep("settling", settling.run)
+        await keep("overtaking", Overtaking(Waiting(nc), worker).run)
         for name, loop in back.loops.items():
-            await consuming(stack, name, loop)
+            await keep(name, loop)
         if settings.nats_callout_credentials:
             serving = serve_callout(
                 settings.nats_url,
@@ -319,7 +319,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
                 registry,
                 disconnect=end_connections,
                 tls=settings.nats_tls,
-                on_closed=on_closed,
+                on_closed=on_failed,
             )
             callout = await stack.enter_async_context(serving)
             stack.push_async_callback(unsubscribe, await hear(nc, callout.look_again))
@@ -367,19 +367,20 @@ async def main(settings: NodeSettings, *, embedder: Embedder | None = None) -> N
 
     Raises:
         Unavailable: NATS has ended a connection of it for good; started anew, it may have another.
+        Exception: what a part of it has failed with, likewise.
     """
     stop = asyncio.Event()
-    closed = asyncio.Event()
+    failed = asyncio.Event()
 
-    def on_closed() -> None:
-        closed.set()
+    def on_failed() -> None:
+        failed.set()
         stop.set()
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings, embedder=embedder, on_closed=on_closed):
+    async with running(settings, embedder=embedder, on_failed=on_failed):
         await stop.wait()
         logger.info("the node stops")
-    if closed.is_set():
+    if failed.is_set():
         raise Unavailable("NATS has ended a connection of the node for good; what it said stands in the log")
