@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nats.aio.client import Client
 
 from ...schemas import Notice
+from ..connection import watch
 from ..notices import Notices
 from .hub import Subscription
 
@@ -32,7 +33,10 @@ class AgentFeed:
     wanted that was not yet readable when that was made, another one takes its place.
 
     ``connect`` makes a connection with the agent's credentials; ``readable`` gives the pools that it may read now.
+    ``on_gap`` may be set: it is called when the connection was away, and with it what was published meanwhile.
     """
+
+    on_gap: Callable[[], None] | None = None
 
     def __init__(
         self, connect: Callable[[], Awaitable[Client]], readable: Callable[[], Awaitable[frozenset[str]]]
@@ -55,8 +59,9 @@ class AgentFeed:
             wanted = frozenset({pool}) if pool is not None else await self._readable()
             if self._nc is None or self._nc.is_closed or not wanted <= self._allowed:
                 await self._renew()
+            assert self._nc is not None
             for name in wanted - self._pools.keys():
-                await self._open(name)
+                self._pools[name] = await self._opened(self._nc, name)
             listener = _Listener(pool, on_notice, self)
             self._listeners.add(listener)
             return listener
@@ -81,18 +86,24 @@ class AgentFeed:
     async def _renew(self) -> None:
         # Asked before connecting: what is granted in between is then merely not known yet.
         allowed = await self._readable()
-        old, self._nc = self._nc, await self._connect()
-        self._allowed = allowed
-        names, self._pools = list(self._pools), {}
-        for name in names:
-            if name in allowed:
-                await self._open(name)
+        nc = await self._connect()
+        try:
+            pools = {name: await self._opened(nc, name) for name in self._pools if name in allowed}
+        except BaseException:  # the one before goes on
+            await nc.close()
+            raise
+        watch(nc, back=self._came_back)
+        old, self._nc = self._nc, nc
+        self._allowed, self._pools = allowed, pools
         if old is not None:
             await old.close()
 
-    async def _open(self, pool: str) -> None:
-        assert self._nc is not None
-        self._pools[pool] = await Notices(self._nc, self._nc.jetstream()).subscribe(self._take, pool)
+    async def _opened(self, nc: Client, pool: str) -> Subscription:
+        return await Notices(nc, nc.jetstream()).subscribe(self._take, pool)
+
+    def _came_back(self) -> None:
+        if self.on_gap is not None:
+            self.on_gap()
 
     def _take(self, notice: Notice) -> None:
         for listener in tuple(self._listeners):

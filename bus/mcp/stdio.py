@@ -6,7 +6,7 @@ from mcp.server.stdio import stdio_server
 
 from ...schemas import Invalid, Pools, PoolsReply
 from .. import names
-from ..connection import Connection, Credentials, connect, watch
+from ..connection import Connection, Credentials, connect
 from ..identity import agent_of
 from ..rpc import Requester
 from ..tls import Tls
@@ -43,11 +43,11 @@ async def serve_stdio(agent: str, nats_url: str, token: str, *, tls: Tls | None 
     feed = AgentFeed(connection, readable)
     try:
         async with Hub(feed, NodeAccess(node), node) as hub:
-            unwatch = watch(nc, back=lambda: hub.spawn(hub.announce_gap()))
+            feed.on_gap = lambda: hub.spawn(hub.announce_gap())
             server = build_server(node, hub, lambda: agent)
             async with stdio_server() as (requests, replies):
                 await server.run(requests, replies, server.create_initialization_options())
-            unwatch()
+            feed.on_gap = None
     finally:
         await feed.close()
         await nc.close()
