@@ -45,6 +45,9 @@ _KEEP_EVERY_S: Final = 3.0
 _RETRY_DELAY_S: Final = 5.0
 _WASHED_WITHIN_S: Final = 3600.0
 """A bulk import that is under way is stored in about that time; then there is another attempt."""
+_MOST_PARTED: Final = 4096
+"""Entries that are known to be finished: one that comes to another node is not heard of again, and one that is
+forgotten is finished a second time, which changes nothing."""
 _SAYS_SOMETHING: Final = 16
 """Characters. A usage record or dead letter that holds a shorter text need not have it from this memory."""
 
@@ -86,8 +89,8 @@ class Erasing:
         self._on_visible = on_visible
         self._held: dict[int, _Held] = {}
         self._waiting: list[int] = []
-        self._parted: set[int] = set()
-        """Where entries stand that were appended, and finished, together with a tombstone."""
+        self._parted: dict[int, None] = {}
+        """Where entries stand that were appended, and finished, together with a tombstone, oldest first."""
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -148,7 +151,7 @@ class Erasing:
                 logger.info("%d memories are purged", len(tombstones))
             for seq in seqs:
                 await self._held.pop(seq).message.ack()
-                self._parted.discard(seq)
+                self._parted.pop(seq, None)
 
     @asynccontextmanager
     async def _given_back_on_failure(self, seqs: Sequence[int]) -> AsyncIterator[None]:
@@ -180,7 +183,9 @@ class Erasing:
             await self._index.rebuilt(batches_of(self._log, self._background))
         else:
             await self._index.renewed(self._background.pieces)
-        self._parted |= {_seq(entry) for entry in parted}
+        self._parted |= dict.fromkeys(map(_seq, parted))
+        while len(self._parted) > _MOST_PARTED:
+            del self._parted[next(iter(self._parted))]
 
     async def _forget(self, tombstones: Sequence[LogEntry]) -> list[LogEntry]:
         """Everything but the index's directory forgets; answers entries without them that took the place of others."""

@@ -30,6 +30,8 @@ MAX_DELIVERIES: Final = 8
 """An entry that fails so often, for another reason than an engine that is away, is given up."""
 _AWAY_AFTER: Final = 3
 """So many in a row that fail because the engine is away: it is, and the rest need not be tried."""
+_MOST_FAILURES: Final = 4096
+"""Entries whose first failure is remembered: what fails here may be indexed elsewhere, and this node is not told."""
 _DELAY_S: Final = 0.25
 _LONGEST_DELAY_S: Final = 10.0
 
@@ -133,6 +135,8 @@ class Indexer:
         """
         delivery = message.metadata
         before = self._first_failures.setdefault(delivery.sequence.stream, self._succeeded)
+        if len(self._first_failures) > _MOST_FAILURES:
+            del self._first_failures[next(iter(self._first_failures))]
         others_succeed = self._succeeded > before
         if delivery.num_delivered >= MAX_DELIVERIES and (others_succeed or not isinstance(error, Unavailable)):
             self._first_failures.pop(delivery.sequence.stream)

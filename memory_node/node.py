@@ -257,7 +257,7 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         handlers = {**handlers, **back.handlers, "context": contextual.context}
 
         subscription = await notices.subscribe(
-            functools.partial(_on_notice, visibility, embeddings, index, write_path.turns)
+            functools.partial(_on_notice, visibility, embeddings, index, write_path.turns, contextual)
         )
         stack.push_async_callback(unsubscribe, subscription)
         eraser = Eraser(nc)
@@ -343,13 +343,21 @@ async def running(  # noqa: PLR0915  # a node's parts, one after the other in th
         yield
 
 
-def _on_notice(visibility: Visibility, embeddings: EmbeddingClient, index: Index, turns: Turns, notice: Notice) -> None:
+def _on_notice(
+    visibility: Visibility,
+    embeddings: EmbeddingClient,
+    index: Index,
+    turns: Turns,
+    contextual: Contextual,
+    notice: Notice,
+) -> None:
     visibility.on_notice(notice)
     if notice.change in {"archived", "purged"}:
         turns.forget([notice.id])
     if notice.change == "purged":
         embeddings.forget_texts()
         index.forget([notice.id])
+        contextual.forget([notice.id])
 
 
 def _tasks(rebuilding: Rebuilding, burials: Burials) -> dict[str, Task]:

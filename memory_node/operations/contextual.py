@@ -90,6 +90,10 @@ class Contextual:
             without_data=tuple(beside.left_out),
         )
 
+    def forget(self, ids: Iterable[str]) -> None:
+        """These memories were purged: nothing of them stays in main memory."""
+        self._pressing.forget(ids)
+
     async def _lessons(self, turns: Sequence[Memory], pools: tuple[str, ...], room: int) -> tuple[Memory, ...]:
         """Lessons and preferences that fit the latest turns, within ``room`` tokens."""
         if not turns or room <= 0:

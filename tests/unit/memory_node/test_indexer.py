@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from afterwit.bus import names
+from afterwit.memory_node import indexer as module
 from afterwit.memory_node.giving_way import Background, Way
 from afterwit.memory_node.indexer import MAX_DELIVERIES, Indexer
 from afterwit.schemas import Internal, LogEntry, Unavailable
@@ -159,3 +160,25 @@ async def test_an_entry_that_is_always_refused_is_given_up_in_the_end(poison: in
     late = await bench.handle(bench.message(poison, delivered=MAX_DELIVERIES), bench.message(other))
     assert {"bury log", f"term {poison}", f"ack {other}"} <= set(late)
     assert f"ack {poison}" not in late
+
+
+async def test_first_failures_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of what fails here is indexed by another node, which this one never hears of."""
+    monkeypatch.setattr(module, "_MOST_FAILURES", 2)
+    bench = Bench(refuse=lambda one: Unavailable("away") if one.memory.content != "fine" else None)
+    indexer = bench.indexer
+
+    async def deliver(seq: int, content: str) -> None:
+        data = encode(entry(content), MSGPACK)
+        await indexer.handle(cast("Any", [bench.message(seq, delivered=MAX_DELIVERIES, data=data)]))
+
+    for seq in (1, 2, 3):
+        await deliver(seq, "refused")
+    await deliver(4, "fine")
+    await deliver(1, "refused")  # known no more: as if it failed for the first time
+    assert "term 1" not in bench.events
+    await deliver(3, "refused")
+    assert "term 3" in bench.events
+    await deliver(5, "fine")
+    await deliver(1, "refused")
+    assert "term 1" in bench.events
