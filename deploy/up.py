@@ -23,7 +23,7 @@ from ..bus.identity.parts import ADMIN, CALLOUT, GATEWAY, NODE, SYS
 from ..bus.settings import settings_of
 from ..bus.tls import Tls
 from ..memory_node.settings import NodeSettings
-from ..schemas import Invalid
+from ..schemas import Invalid, Unavailable
 from .admin import CALLOUT_CREDENTIALS, CREDENTIALS, SYSTEM_CREDENTIALS, connected_as
 from .data_dir import DataDir, checked_agent, write_private
 from .engines.nats import make_credentials, nats_config
@@ -157,7 +157,9 @@ class _Deployment:
                     pid=os.getpid(),
                     processes=(),
                 )
-                self._write_ready()
+                ready = self._present()
+                self._write(ready)
+                self._report.ready(ready)
                 await asyncio.Event().wait()
 
     def remove_ready_files(self) -> None:
@@ -244,16 +246,30 @@ class _Deployment:
     def _on_event(self, event: Event) -> None:
         self._report.event(event)
         if event.what == "ready" and self._ready is not None:  # a restart
-            self._write_ready()
+            ready = self._present()
+            try:
+                self._write(ready)
+            except Unavailable as e:  # as on a full disk: no reason to stop what runs
+                self._report.event(Event("untold", event.part, event.pid, e.message))
+            self._report.ready(ready)
 
-    def _write_ready(self) -> None:
+    def _present(self) -> Ready:
         assert self._ready is not None
         processes = tuple(RunningPart(part=running.kind, pid=running.pid) for running in self._supervisor.running)
-        ready = msgspec.structs.replace(self._ready, processes=processes)
+        return msgspec.structs.replace(self._ready, processes=processes)
+
+    def _write(self, ready: Ready) -> None:
+        """Write the ready files.
+
+        Raises:
+            Unavailable: one of them cannot be written; it is as it was.
+        """
         text = msgspec.json.format(msgspec.json.encode(ready)).decode()
         for file in self._ready_files():
-            write_private(file, text + "\n")
-        self._report.ready(ready)
+            try:
+                write_private(file, text + "\n")
+            except OSError as e:
+                raise Unavailable(f"the ready file {file} cannot be written ({e.strerror}): make room for it") from e
 
     def _ready_files(self) -> list[Path]:
         return [self._data.ready_file, *([self._options.ready_file] if self._options.ready_file else [])]

@@ -13,7 +13,10 @@ from .output import Output
 if TYPE_CHECKING:
     from ..ready import Ready
 
-_STYLE = {"ready": "green", "died": "bold red", "restarting": "yellow", "failed": "bold red", "stopped": "dim"}
+_STYLE = {
+    "ready": "green", "died": "bold red", "restarting": "yellow", "failed": "bold red", "untold": "yellow",
+    "stopped": "dim",
+}  # fmt: skip
 
 
 class Telling:
@@ -28,7 +31,7 @@ class Telling:
         """Something happened to a part."""
         if self._output.json:
             return
-        detail = f" {event.detail}" if event.what in ("died", "failed") else ""
+        detail = f" {event.detail}" if event.what in ("died", "failed", "untold") else ""
         style = _STYLE[event.what]
         self._aside.print(f"[{style}]{event.what:>10}[/]  {event.part.name}  [dim]process {event.pid}[/]", end="")
         self._aside.print(detail, style="dim", markup=False, soft_wrap=True)

@@ -161,6 +161,22 @@ async def test_a_part_that_is_killed_comes_back(tmp_path: Path, part: str) -> No
         assert others < {p.pid for p in after.processes}
 
 
+async def test_parts_go_on_though_the_ready_file_cannot_be_written(tmp_path: Path) -> None:
+    """As on a full disk: what has come back serves, and the file is written when there is room again."""
+    async with up(tmp_path) as running:
+        file, running.file = running.file, running.data / "ready.json"
+        file.unlink()
+        file.mkdir()
+        killed = running.pid("gateway")
+        os.kill(killed, signal.SIGKILL)
+        await running.restarted("gateway", killed)
+        file.rmdir()
+        killed = running.pid("gateway")
+        os.kill(killed, signal.SIGKILL)
+        await running.restarted("gateway", killed)
+        await wait_until(file.exists, description="the file is there again")
+
+
 async def test_a_second_one_on_the_same_data_is_told_who_holds_it(tmp_path: Path) -> None:
     async with up(tmp_path) as running:
         status, errors = await refusal(tmp_path)

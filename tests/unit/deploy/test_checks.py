@@ -27,6 +27,22 @@ async def test_what_the_readme_has_is_known_and_so_is_a_file_in_its_place(tmp_pa
     assert (wrong.state, wrong.detail) == ("warn", "AFTERWIT_QDRANT_ULR: no setting has this name")
 
 
+async def test_a_directory_that_cannot_be_looked_at_is_a_finding(tmp_path: Path) -> None:
+    """Somebody else's, say; here the name is too long for any file system."""
+    (found,) = await about("data directory", tmp_path / ("x" * 300))
+    assert (found.state, "File name too long" in found.detail) == ("fail", True)
+
+
+async def test_a_ready_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+    data = DataDir(tmp_path / "data")
+    data.prepare()
+    data.ready_file.mkdir()
+    with data.hold():
+        (found,) = await about("ready file", tmp_path)
+    assert found.state == "fail"
+    assert str(data.ready_file) in found.detail
+
+
 @pytest.mark.parametrize(
     ("url", "detail"),
     [("nats://127.0.0.1:1,nats://127.0.0.1:2", "Connect call failed"), ("nats://host:port", "is no NATS URL")],
