@@ -11,7 +11,7 @@ from .options import asynchronous, client_options
 from .output import Output
 
 if TYPE_CHECKING:
-    from ...schemas import ListedVersion
+    from ..auditing import Audited
     from ..client import Target
 
 _SHOWN = 20
@@ -82,35 +82,30 @@ async def import_(output: Output, target: Target, file: IO[bytes], pool: str | N
 @client_options
 async def audit(output: Output, target: Target, what: str) -> None:
     """Who changed what, when and why: in a whole POOL, or of the memory ID. With --json one line per version."""
-    from ...schemas import Get, GetReply, ListMemories
+    from ...schemas import History, ListMemories
     from ...schemas.codec import convert
+    from ..auditing import audited_memory, audited_pool
     from ..client import bus_client
-    from ..moving import exported
 
-    asked = convert({"pool": what}, ListMemories) if "/" in what else convert({"id": what}, Get)
+    asked = convert({"pool": what}, ListMemories) if "/" in what else convert({"id": what}, History)
     async with bus_client(target) as bus:
-        pool = (await bus.call("get", asked, GetReply)).memory.pool if isinstance(asked, Get) else asked.pool
-        async for version in exported(bus, [pool], history=True):
-            if isinstance(asked, ListMemories) or version.memory.id == asked.id:
+        if isinstance(asked, History):
+            for version in await audited_memory(bus, asked.id):
+                _tell(output, version)
+        else:
+            async for version in audited_pool(bus, asked.pool):
                 _tell(output, version)
 
 
-def _tell(output: Output, version: ListedVersion) -> None:
-    memory = version.memory
+def _tell(output: Output, version: Audited) -> None:
     if output.json:
-        output.json_line(
-            {
-                "at": memory.updated_at, "actor": version.actor, "change": version.change, "id": memory.id,
-                "version": memory.version, "status": memory.status, "author": memory.author,
-                "on_behalf_of": memory.on_behalf_of, "reason": version.reason,
-            }
-        )  # fmt: skip
+        output.json_line(version)
         return
     from rich.text import Text
 
-    at = memory.updated_at.astimezone().isoformat(sep=" ", timespec="seconds")
+    at = version.at.astimezone().isoformat(sep=" ", timespec="seconds")
     line = Text.assemble(
-        (at, "dim"), f"  {version.actor:<12} {version.change:<10} {memory.id} version {memory.version}"
+        (at, "dim"), f"  {version.actor:<12} {version.change:<10} {version.id} version {version.version}"
     )
     if version.reason:
         line.append(f"  {version.reason}", style="dim")

@@ -133,6 +133,9 @@ async def test_who_changed_what(afterwit: System, alice: Agent, bob: Agent, pool
     assert [(line["actor"], line["change"], line["version"]) for line in lines] == [
         ("alice", "created", 1), ("bob", "updated", 2), ("bob", "created", 1), ("alice", "archived", 3),
     ]  # fmt: skip
+    of_one = (await shell.run("audit", memory["id"], "--agent", "alice", "--json"))[0].splitlines()
+    assert [json.loads(line) for line in of_one] == [line for line in lines if line["id"] == memory["id"]]
+    assert [json.loads(line)["status"] for line in of_one] == ["active", "active", "archived"]
     people, _ = await shell.run("audit", memory["id"], "--agent", "alice")
     assert len(people.splitlines()) == 3
     assert "wrong" in people.splitlines()[-1]
