@@ -122,9 +122,12 @@ class Reflect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ReflectReply(msgspec.Struct, frozen=True, kw_only=True):
-    """How the job stands, and what became of its operations once it is done. ``episode`` is the session's, if ended."""
+    """How the job stands, and what became of its operations once it is done. ``episode`` is the session's, if ended.
 
-    job_id: MemoryId
+    ``job_id`` is null where a session was ended and looking back on it is switched off.
+    """
+
+    job_id: MemoryId | None = None
     state: JobState
     operations: tuple[OperationResult, ...] = ()
     episode: Memory | None = None

@@ -50,12 +50,16 @@ class Reflecting:
 
         Raises:
             NotFound, Forbidden: the session, the pool or the job is not there for the caller, or not to write to.
+            Unavailable: more is asked for than that a session be ended, and that is switched off.
         """
         if request.job_id is not None:
             record = await self._own(caller.agent, request.job_id)
             if request.cancel:
                 record = await self._jobs.cancel(request.job_id, self._clock()) or record
             return await self._answer(record.job.id, wait=request.wait)
+        asked = not request.end_session or bool(request.dry_run or request.pool or request.focus)
+        if asked and not self._switches.asked:
+            raise Unavailable("looking back when asked is switched off here (AFTERWIT_REFLECT_ON_REQUEST)")
         if request.pool is not None:
             await self._access.require(caller.agent, request.pool, "writer")
         episode: Memory | None = None
@@ -69,7 +73,7 @@ class Reflecting:
             episode, id = ended.episode, ended.job_id
         elif request.session_id is not None:
             await self._gathering.events(caller.agent, request.session_id)
-        if id is None or request.dry_run or request.pool or request.focus:
+        if asked or (id is None and self._switches.asked):
             id = new_id()
             job = Job(
                 id=id,
@@ -81,9 +85,9 @@ class Reflecting:
                 focus=request.focus,
                 dry_run=request.dry_run,
             )
-            if not self._switches.asked:
-                raise Unavailable("looking back when asked is switched off here (AFTERWIT_REFLECT_ON_REQUEST)")
             await self._jobs.submit(job)
+        if id is None:
+            return ReflectReply(state="done", episode=episode, reason="looking back is switched off here")
         return await self._answer(id, wait=request.wait, episode=episode)
 
     async def end_session(self, caller: Caller, request: EndSession) -> EndSessionReply:

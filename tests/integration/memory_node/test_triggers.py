@@ -153,6 +153,11 @@ async def test_each_trigger_can_be_switched_off(
         bus.clock.now += timedelta(days=3)
         with pytest.raises(Unavailable, match="AFTERWIT_REFLECT_ON_REQUEST"):
             await bus.ask(Reflect(session_id="s1"))
+        with pytest.raises(Unavailable, match="AFTERWIT_REFLECT_ON_REQUEST"):
+            await bus.ask(Reflect(session_id="quiet", end_session=True, dry_run=True))
+        assert not await bus.episode("quiet"), "what is refused does nothing"
+        ended = await bus.ask(Reflect(session_id="quiet", end_session=True, wait=True))
+        assert (ended.job_id, ended.state, ended.episode.kind) == (None, "done", "episode")
         queue = await js.stream_info(names.JOBS)
         assert queue.state.last_seq == 0, "no job was ever queued"
 
