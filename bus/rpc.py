@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
 
@@ -52,9 +52,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks."""
+    """Who asks. A handler may add to ``afterwards`` what is to be done once the answer has gone out."""
 
     agent: str
+    afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list, compare=False, repr=False)
 
 
 Handler = Callable[[Caller, Any], Awaitable[msgspec.Struct]]
@@ -158,13 +159,14 @@ class RequestServer:
             log.info("a request on %s without a reply subject is dropped", msg.subject)
             return
         agent, op = names.parse_request(msg.subject)
+        caller = Caller(agent)
         content_type = JSON
         failed = False
         headers: dict[str, str] = {}
         try:
             content_type = _content_type(msg)
             with instrumentation.serving(agent, op, msg.headers):
-                data = encode(await self._handle(agent, op, msg, content_type), content_type)
+                data = encode(await self._handle(caller, op, msg, content_type), content_type)
                 if len(data) > self._limit:
                     raise TooLarge(
                         f"the reply takes {len(data)} bytes and may take {self._limit}: ask for less at once",
@@ -184,16 +186,26 @@ class RequestServer:
             log.warning("the reply to %s cannot be sent: %s", op, e)
         if op in self._handlers:
             self._latencies.record(op, time.perf_counter() - begun, failed=failed)
+        if caller.afterwards:
+            await self._follow(caller, op)
 
-    async def _handle(self, agent: str, op: str, msg: Msg, content_type: str) -> msgspec.Struct:
+    async def _follow(self, caller: Caller, op: str) -> None:
+        try:
+            await self._nc.flush()
+            for work in caller.afterwards:
+                await work()
+        except Exception:  # the root of this task
+            log.exception("what follows %s failed", op)
+
+    async def _handle(self, caller: Caller, op: str, msg: Msg, content_type: str) -> msgspec.Struct:
         handler = self._handlers.get(op)
         if handler is None:
             raise NotFound(f"there is no operation {op!r}; there are {', '.join(sorted(self._handlers))}")
-        convert(agent, AgentName)  # no agent's credentials allow another form, but a node's would
+        convert(caller.agent, AgentName)  # no agent's credentials allow another form, but a node's would
         data = msg.data or encode({}, content_type)
         request = decode(data, OPERATIONS[op].request, content_type)
         instrumentation.about(request)
-        return await handler(Caller(agent), request)
+        return await handler(caller, request)
 
     def _error(self, error: AfterwitError, content_type: str) -> tuple[dict[str, str], bytes]:
         headers = {names.ERROR_CODE: error.code, names.ERROR: error.message[:_LONGEST_HEADER]}

@@ -96,7 +96,7 @@ class PoolGrant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PoolRevoke(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Take `agent`'s role in a pool away, at once."""
+    """Take `agent`'s role in a pool away, at once. Owners may, and each agent its own: so it leaves."""
 
     pool: PoolName
     agent: AgentName

@@ -96,7 +96,7 @@ async def grant(output: Output, target: Target, pool: str, agent_name: str, role
 @asynchronous
 @client_options
 async def revoke(output: Output, target: Target, pool: str, agent_name: str) -> None:
-    """Take AGENT's role in POOL away, at once."""
+    """Take AGENT's role in POOL away, at once: as an owner, or your own."""
     from ...schemas import PoolReply, PoolRevoke
     from ...schemas.codec import convert
     from ..client import bus_client

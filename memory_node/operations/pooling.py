@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 
 from ...bus.identity import Agents, PoolRegistry
 from ...bus.rpc import Caller
@@ -94,13 +95,19 @@ class Pooling:
     async def revoke(self, caller: Caller, request: PoolRevoke) -> PoolReply:
         """Take a role away; what the agent has open on the pool ends before this answers.
 
+        Whoever wants may leave, and is answered first: the connection that asks is among those that end.
+
         Raises:
             Unavailable, TimedOut: the role is gone, but connections may live on; asking again ends them.
         """
         _check_shared(request.pool)
-        await self._access.require(caller.agent, request.pool, "owner")
+        leaves = request.agent == caller.agent
+        await self._access.require(caller.agent, request.pool, "reader" if leaves else "owner")
         await self._registry.revoke(request.pool, request.agent, by=caller.agent)
-        await self._lost(request.agent, request.pool)
+        if leaves:
+            caller.afterwards.append(partial(self._lost, request.agent, request.pool))
+        else:
+            await self._lost(request.agent, request.pool)
         return PoolReply(pool=request.pool)
 
     async def health(self, caller: Caller, request: Health) -> HealthReply:

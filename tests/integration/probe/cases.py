@@ -192,6 +192,8 @@ CASES: dict[str, Callable[[Own, Things], list[Request]]] = {
         {"pool": its.pool, "agent": its.agent},
         {"pool": its.private_pool, "agent": its.agent},
         {"pool": own.pool, "agent": its.agent},
+        {"pool": its.pool, "agent": own.agent},
+        {"pool": its.private_pool, "agent": own.agent},
     ],
     "health": lambda own, its: [
         {"pool": pool, "newest": 50, "tags": 100, "entities": 100} for pool in (its.pool, its.private_pool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import nats.errors
@@ -109,6 +110,25 @@ async def test_a_cascade_ends_where_one_may_only_read(alice: Agent, bob: Agent, 
     await alice.ask("pool_grant", pool=pool, agent="bob", role="reader")
     reply = await bob.tool("memory_forget", ids=[original["id"]], reason="x", cascade=True)
     assert (reply["ids"], reply["remaining"]) == ([original["id"]], [copy["id"]])
+
+
+@pytest.mark.parametrize("role", ["reader", "owner"])
+async def test_who_leaves_is_answered_and_hears_no_more(alice: Agent, afterwit: System, pool: str, role: str) -> None:
+    """Though its own connection ends with it."""
+    await alice.ask("pool_grant", pool=pool, agent="bob", role=role)
+    bob = await plain_nats(afterwit, "bob")
+    try:
+        before = bob.stats["reconnects"]
+        leaving = json.dumps({"pool": pool, "agent": "bob"}).encode()
+        answer = await bob.request("afterwit.v1.req.bob.pool_revoke", leaving, timeout=30)
+        assert json.loads(answer.data) == {"pool": pool}
+        await wait_until(lambda: bob.stats["reconnects"] > before and bob.is_connected, description="bob is back")
+        again = await bob.request("afterwit.v1.req.bob.pool_revoke", leaving, timeout=30)
+        assert json.loads(again.data)["error"]["code"] == "not_found"
+    finally:
+        await bob.close()
+    with pytest.raises(Refused, match="last owner"):
+        await alice.ask("pool_revoke", pool=pool, agent="alice")
 
 
 async def test_a_revoked_agent_hears_no_more(alice: Agent, afterwit: System, pool: str) -> None:
