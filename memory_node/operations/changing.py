@@ -128,7 +128,11 @@ class Changing:
         )
 
     async def share(self, caller: Caller, request: Share) -> ShareReply:
-        """Copy a memory. The same version shared twice is one copy."""
+        """Copy a memory. The same version shared twice is one copy.
+
+        Raises:
+            Invalid: the memory is hidden, or its copy is by now: nobody would find what was shared.
+        """
         await self._access.require(caller.agent, request.pool, "writer")
         record = await readable_record(self._log, self._access, caller.agent, request.id)
         original = record.entry.memory
@@ -161,8 +165,10 @@ class Changing:
         try:
             return ShareReply(memory=await self._write_path.write_one(draft))
         except WrongLastSequence:
-            shared = await readable_record(self._log, self._access, caller.agent, id, request.pool)
-            return ShareReply(memory=await self._write_path.ensure_visible(shared.entry.memory))
+            shared = (await readable_record(self._log, self._access, caller.agent, id, request.pool)).entry.memory
+            if shared.status in HIDDEN:
+                raise _hidden_copy(shared) from None
+            return ShareReply(memory=await self._write_path.ensure_visible(shared))
 
     async def forget(self, caller: Caller, request: Forget) -> ForgetReply:
         """Archive what is named, or what the filters select; or purge it."""
@@ -277,6 +283,16 @@ def _stale(current: Memory, expected: int) -> AfterwitError:
         f"{current.id} is at version {current.version}, not {expected}: read it, decide anew, and update that version",
         id=current.id,
         current_version=current.version,
+    )
+
+
+def _hidden_copy(copy: Memory) -> Invalid:
+    back = "" if copy.status == "purged" else "bring it back (update with restore_version), or "
+    return Invalid(
+        f"id: this version was shared before, and its copy {copy.id} is {copy.status}: "
+        f"{back}change the memory and share its new version",
+        field="id",
+        copy=copy.id,
     )
 
 

@@ -93,6 +93,7 @@ def _year(match: re.Match[str], now: date) -> int | None:
 
 def _month(match: re.Match[str], now: date) -> Span:
     year, which = _year(match, now), number(match["m"])
+    made(now.year, which, 1)  # 13月 is no month
     span = month_without_year(now, which) if year is None else month(year, which)
     piece = match["part"]
     if not piece:
@@ -220,9 +221,15 @@ RULES: Final = (
     ),
     _rule(f"(?P<n>{_NUM}|几)(?!月)个?{_UNIT}(?:之|以)?前", lambda m, now: back(now, _UNITS[m["unit"]], _count(m))),
     _rule(f"(?P<n>{_NUM}|几)(?!月)个?{_UNIT}(?:之|以)?后", lambda m, now: back(now, _UNITS[m["unit"]], -_count(m))),
-    _rule(f"{_YEAR}(?P<m>{_DATE_NUM})月份?(?P<part>初|中旬|中|底|末|上旬|下旬)?(?![0-9一二三四五六七八九十])", _month),
-    _rule(f"{_YEAR}(?P<m>{_DATE_NUM})月(?P<d>{_DATE_NUM})[日号]?", _date),
-    _rule(f"{_YEAR}(?P<m>{_DATE_NUM})月(?P<d>{_DATE_NUM})[日号]?{_TO}(?P<e>{_DATE_NUM})(?:[日号]|(?![0-9月]))", _days),
+    _rule(
+        f"(?<![0-9]){_YEAR}(?P<m>{_DATE_NUM})月份?(?P<part>初|中旬|中|底|末|上旬|下旬)?(?![0-9一二三四五六七八九十])",
+        _month,
+    ),
+    _rule(f"(?<![0-9]){_YEAR}(?P<m>{_DATE_NUM})月(?P<d>{_DATE_NUM})(?:[日号]|(?![0-9]))", _date),
+    _rule(
+        f"(?<![0-9]){_YEAR}(?P<m>{_DATE_NUM})月(?P<d>{_DATE_NUM})[日号]?{_TO}(?P<e>{_DATE_NUM})(?:[日号]|(?![0-9月]))",
+        _days,
+    ),
     _rule(f"(?P<which>上+|本|这|下+)一?个?月(?P<d>{_DATE_NUM})[日号]", _of_relative_month),
     _rule("(?P<which>上+|本|这|下+)个?月(?P<part>初|中旬|中|底|末|上旬|下旬)", _relative_month_part),
     _rule(
