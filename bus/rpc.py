@@ -39,6 +39,7 @@ from ..schemas.codec import JSON, MSGPACK, convert, decode, encode
 from ..schemas.words import AgentName
 from . import instrumentation, names
 from ._latency import Latencies
+from .headers import content_type_of, header
 from .mailbox import NoAnswer, NobodyThere, Question, mailbox_of
 
 DEFAULT_TIMEOUT_S: Final = 30.0
@@ -164,7 +165,7 @@ class RequestServer:
         failed = False
         headers: dict[str, str] = {}
         try:
-            content_type = _content_type(msg)
+            content_type = content_type_of(msg.headers)
             with instrumentation.serving(agent, op, msg.headers):
                 data = encode(await self._handle(caller, op, msg, content_type), content_type)
                 if len(data) > self._limit:
@@ -259,8 +260,8 @@ class Requester:
             raise TimedOut(
                 f"no answer to {op} came within {wait_s:g} s, it may have been done: repeat it with its idempotency key"
             ) from e
-        content_type = _content_type(answer)
-        if _header(answer, names.ERROR_CODE) is not None:
+        content_type = content_type_of(answer.headers)
+        if header(answer.headers, names.ERROR_CODE) is not None:
             raise _error_in(answer, content_type)
         if op not in OPERATIONS:
             return decode(answer.data, dict, content_type)
@@ -271,30 +272,5 @@ def _error_in(answer: Msg, content_type: str) -> AfterwitError:
     try:
         return AfterwitError.from_body(decode(answer.data, ErrorReply, content_type).error)
     except Invalid:
-        code, text = _header(answer, names.ERROR_CODE), _header(answer, names.ERROR)
+        code, text = header(answer.headers, names.ERROR_CODE), header(answer.headers, names.ERROR)
         return Internal(f"the node answered with an error of another kind: {code} {text}")
-
-
-def _content_type(msg: Msg) -> str:
-    """The format of the payload; JSON if nothing is said.
-
-    Raises:
-        Invalid: it is none of ours.
-    """
-    given = _header(msg, names.CONTENT_TYPE)
-    if given is None:
-        return JSON
-    plain = given.partition(";")[0].strip().lower()
-    if plain not in {JSON, MSGPACK}:
-        raise Invalid(f"{names.CONTENT_TYPE} is {given!r} and must be {JSON} or {MSGPACK}", field=names.CONTENT_TYPE)
-    return plain
-
-
-def _header(msg: Msg, name: str) -> str | None:
-    """A header's value; clients differ in how they write names."""
-    if not msg.headers:
-        return None
-    found = msg.headers.get(name)
-    if found is None:
-        found = next((value for key, value in msg.headers.items() if key.lower() == name.lower()), None)
-    return found

@@ -13,6 +13,7 @@ from nats.aio.client import Client
 
 from ..bus import instrumentation, names
 from ..bus.dead_letters import DeadLetters
+from ..bus.headers import content_type_of
 from ..bus.ingest import reject
 from ..schemas import (
     AfterwitError,
@@ -193,13 +194,9 @@ def _own(message: Queued) -> dict[str, str] | None:
 def _readable(message: Queued) -> Any:
     """The payload as its sender will recognise it, whatever it is."""
     try:
-        return codec.decode(message.data, object, _content_type(message))
+        return codec.decode(message.data, object, content_type_of(message.headers))
     except AfterwitError:
         return message.data.decode("utf-8", "replace")
-
-
-def _content_type(message: Queued) -> str:
-    return (message.headers or {}).get(names.CONTENT_TYPE, codec.JSON)
 
 
 class _Addressed(msgspec.Struct):
@@ -209,7 +206,7 @@ class _Addressed(msgspec.Struct):
 def _parsed(message: Queued) -> tuple[str, Item]:
     agent, named = names.parse_ingest(message.subject)
     pool = codec.convert({"pool": named}, _Addressed).pool  # NATS lets other characters pass
-    request = codec.decode(message.data, Store, _content_type(message))
+    request = codec.decode(message.data, Store, content_type_of(message.headers))
     if request.pool not in (None, pool):
         raise Invalid(
             f"pool: it is {request.pool} in the payload and {pool} in the subject: leave it out", field="pool"

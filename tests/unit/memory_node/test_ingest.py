@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from afterwit.bus import names
@@ -29,9 +30,10 @@ class Message:
     delivered: int = 1
     acked: bool = False
     delays: list[float] = field(default_factory=list)
-    headers: None = None
+    headers: dict[str, str] | None = None
     addressed: str = ""
     text: str = ""
+    body: bytes | None = None
 
     @property
     def subject(self) -> str:
@@ -39,6 +41,8 @@ class Message:
 
     @property
     def data(self) -> bytes:
+        if self.body is not None:
+            return self.body
         return json.dumps({"content": self.text or f"{self.agent} {self.seq}"}).encode()
 
     @property
@@ -168,6 +172,26 @@ async def test_what_is_addressed_to_what_cannot_be_a_pool_is_refused_and_holds_u
     assert world.told == [names.rejected("alice")]
     (reason,) = world.buried
     assert reason.startswith("invalid: pool: must be agent/<name> or shared/<name>")
+
+
+@pytest.mark.parametrize(
+    "headers", [{"content-type": "application/msgpack"}, {"Content-Type": "Application/MsgPack; version=1"}]
+)
+async def test_the_format_is_read_from_the_header_as_with_requests(headers: dict[str, str]) -> None:
+    """Clients differ in how they write names, and may add parameters."""
+    world = World()
+    await world.worker.handle(
+        cast("Any", [Message("alice", 1, headers=headers, body=msgspec.msgpack.encode({"content": "x"}))])
+    )
+    assert (world.stored, world.buried) == ([("alice", 1)], [])
+
+
+async def test_a_format_that_is_none_of_ours_is_refused() -> None:
+    world = World()
+    await world.worker.handle(cast("Any", [Message("alice", 1, headers={"Content-Type": "application/cbor"})]))
+    (reason,) = world.buried
+    assert reason.startswith("invalid: Content-Type is 'application/cbor' and must be application/json or")
+    assert (world.stored, world.told) == ([], [names.rejected("alice")])
 
 
 async def test_an_item_that_breaks_what_stores_it_comes_again_alone_and_is_refused_in_the_end() -> None:
