@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from ...schemas.words import HIDDEN
 from .analysis import bare, folded
 from .filters import IndexFilter, Near
 
@@ -73,6 +74,8 @@ def _impossible(each: Condition) -> bool:
     return (isinstance(each, AnyOf) and not each.values) or (isinstance(each, HasId) and not each.ids)
 
 
+SHOWN_IN: Final = "shown_in"
+LIMITED_IN: Final = "limited_in"
 PURGED: Final = AnyOf("status", ("purged",))
 
 _EXACT: Final = ("tier", "kind", "task_type", "session_id", "author")
@@ -91,10 +94,30 @@ def corpus(filter: IndexFilter) -> Conditions | None:
 
 def conditions(filter: IndexFilter) -> Conditions:
     """``filter`` for an engine."""
+    readable = () if filter.pools is None else (_any("pool", filter.pools),)
+    hidden = _any("status", sorted({"purged", *filter.statuses_hidden}))
+    return Conditions((*readable, *_wanted(filter)), (hidden, *_labels(filter), *_ended(filter)), _near(filter.near))
+
+
+def parts(filter: IndexFilter) -> tuple[Conditions, ...]:
+    """``filter`` for an engine, as parts of which each memory fulfils one at most: sooner found than the whole.
+
+    Any condition beside the pool is looked at for every memory of the pool, and takes the engine as long as comparing
+    the vectors does. So what no status hides has its pool once more in ``shown_in`` or, if it has labels or begins or
+    ends to hold at some time, in ``limited_in``: of the former, nearly all, nothing else is asked.
+    """
+    if filter.pools is None or filter.statuses_hidden != HIDDEN:
+        return (conditions(filter),)
+    wanted, near = _wanted(filter), _near(filter.near)
+    return (
+        Conditions((_any(SHOWN_IN, filter.pools), *wanted), should=near),
+        Conditions((_any(LIMITED_IN, filter.pools), *wanted), (*_labels(filter), *_ended(filter)), near),
+    )
+
+
+def _wanted(filter: IndexFilter) -> tuple[Condition, ...]:
+    """What a memory is to be, wherever it is."""
     must: list[Condition] = []
-    must_not: list[Condition] = [_any("status", sorted({"purged", *filter.statuses_hidden}))]
-    if filter.pools is not None:
-        must.append(_any("pool", filter.pools))
     if filter.ids is not None:
         must.append(HasId(frozenset(filter.ids)))
     exact = {field: getattr(filter, field) for field in _EXACT}
@@ -109,15 +132,24 @@ def conditions(filter: IndexFilter) -> Conditions:
         must.append(Between("confidence", gte=filter.min_confidence))
     if (time := filter.time_range) is not None and (time.start or time.end):
         must.append(Between("occurred_at", gte=_seconds(time.start), lt=_seconds(time.end)))
-    if filter.clearance is not None:
-        must_not.append(NoneOf("labels", tuple(filter.clearance)))
-    if (at := _seconds(filter.valid_at)) is not None:
-        must_not += (Between(field, lte=at) for field in ("valid_to", "expires_at"))
-        must_not.append(Between("valid_from", gt=at))
-    return Conditions(tuple(must), tuple(must_not), None if filter.near is None else _near(filter.near))
+    return tuple(must)
 
 
-def _near(near: Near) -> tuple[Condition, ...]:
+def _labels(filter: IndexFilter) -> tuple[Condition, ...]:
+    """What rules a memory out by its labels."""
+    return () if filter.clearance is None else (NoneOf("labels", tuple(filter.clearance)),)
+
+
+def _ended(filter: IndexFilter) -> tuple[Condition, ...]:
+    """What rules a memory out by the time: it does not hold yet, or no more."""
+    if (at := _seconds(filter.valid_at)) is None:
+        return ()
+    return (*(Between(field, lte=at) for field in ("valid_to", "expires_at")), Between("valid_from", gt=at))
+
+
+def _near(near: Near | None) -> tuple[Condition, ...] | None:
+    if near is None:
+        return None
     each: tuple[Condition, ...] = (
         HasId(frozenset(near.ids)),
         _any("linked", near.linking),

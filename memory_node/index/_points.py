@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas import Internal, LogEntry
+from ...schemas.words import HIDDEN
+from ._conditions import LIMITED_IN, SHOWN_IN
 from .analysis import SparseWeights, bare, folded
 from .calibration import Calibration
 from .recipe import document, raw_vector, speaker
 
-SCHEMA: Final = 8
+SCHEMA: Final = 9
 """Of points and terms. It stands in the index's name: another one is another index, filled from the log."""
 
 DENSE: Final = "dense"
@@ -31,12 +33,13 @@ FIELDS: Final[dict[str, FieldKind]] = {
     "pool": "tenant",
     **dict.fromkeys(("tier", "kind", "status", "session_id", "task_type", "author", "speaker"), "keyword"),
     **dict.fromkeys(("entities", "entity_keys", "tags", "tag_keys", "labels", "fact_subject"), "keyword"),
-    **dict.fromkeys(("before", "linked", *LINKED), "keyword"),
+    **dict.fromkeys(("before", "linked", *LINKED, SHOWN_IN, LIMITED_IN), "keyword"),
     **dict.fromkeys(("occurred_at", "expires_at", "valid_from", "valid_to", "confidence"), "float"),
     "confidence_percent": "integer",
 }
 """Payload fields that are filtered, ordered or counted by. Entities and tags stand as given (for facets) and folded."""
 
+_TIMES: Final = ("expires_at", "valid_from", "valid_to")
 _ENCODER: Final = msgspec.json.Encoder()
 
 
@@ -118,9 +121,10 @@ def _payload(entry: LogEntry, seq: int) -> dict[str, Any]:
     name = speaker(memory)
     named = {"session_id": memory.session_id, "task_type": memory.task_type, "speaker": name and folded(name)}
     payload |= {field: value for field, value in named.items() if value is not None}
-    for field in ("expires_at", "valid_from", "valid_to"):
-        if (time := getattr(memory, field)) is not None:
-            payload[field] = time.timestamp()
+    times = {field: time.timestamp() for field in _TIMES if (time := getattr(memory, field)) is not None}
+    payload |= times
+    if memory.status not in HIDDEN:
+        payload[LIMITED_IN if times or memory.labels else SHOWN_IN] = memory.pool
     many: dict[str, Sequence[str]] = {
         "entities": memory.entities,
         "entity_keys": [folded(entity) for entity in memory.entities],

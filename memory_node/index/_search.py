@@ -3,7 +3,8 @@
 A search is a generator that yields what it wants to know from the engine and is sent the answers, so that the engine in
 this process and the one behind HTTP are asked the same::
 
-    First → {id: score} by meaning, {id: score} by words, and for each word the best score of any memory for it alone
+    First → {id: score} by meaning of each part of the filter, {id: score} by words likewise, and for each word the best
+        score of any memory for it alone
     Missing → {id: score} by meaning, {id: score} by words
     Size → how many points
     Read → {id: what is stored}, for those that have a memory
@@ -13,13 +14,14 @@ this process and the one behind HTTP are asked the same::
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Set
+from collections.abc import Generator, Sequence, Set
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ._conditions import Conditions, HasId, conditions, corpus
+from ._conditions import Conditions, HasId, conditions, corpus, parts
 from ._points import DENSE, WORDS
 from .analysis import SparseWeights, sparse_query
 from .calibration import Calibration
@@ -43,13 +45,13 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The best by meaning and the best by words, if they are given, at once.
+    """The best by meaning and the best by words, if they are given, at once; each asked of each part of the filter.
 
     With words, what each of them is worth at best comes too, in the whole corpus; 0 is of a word that no memory has.
     """
 
-    dense: Nearest | None
-    words: Nearest | None
+    dense: tuple[Nearest, ...]
+    words: tuple[Nearest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ class _Search:
         self._calibration = calibration
         self._query = query
         self._filter = conditions(query.filter)
+        self._parts = parts(query.filter)
         self._corpus = corpus(query.filter)
         self._words = sparse_query(query.text)
         self._vector: list[float] | None = None
@@ -140,11 +143,13 @@ class _Search:
     def _scores(self) -> Generator[Step, Any, tuple[Scores, Scores, float]]:
         """The best by meaning, the best by words, and the score of a memory that is the best for every word."""
         depth = max(self._query.limit, self._query.depth)
+        vector, asked = self._vector, self._words
         first = First(
-            None if self._vector is None else Nearest(DENSE, self._vector, self._filter, depth),
-            Nearest(WORDS, self._words, self._filter, depth, self._corpus) if self._words else None,
+            () if vector is None else tuple(Nearest(DENSE, vector, part, depth) for part in self._parts),
+            tuple(Nearest(WORDS, asked, part, depth, self._corpus) for part in self._parts) if asked else (),
         )
-        cosines, words, tops = yield first
+        by_meaning, by_words, tops = yield first
+        cosines, words = _best(by_meaning, depth), _best(by_words, depth)
         best: float = sum(tops)
         if unknown := sum(weight for top, weight in zip(tops, self._words.values, strict=True) if not top):
             # A word that no memory has weighs what the rarest would: the engine's idf, ln(1 + (N - n + .5) / (n + .5)).
@@ -172,8 +177,17 @@ class _Search:
         return [(id, meant[i] if id in cosines else None, said[i]) for i, id in first]
 
 
-def _among(nearest: Nearest | None, ids: Set[Any]) -> Nearest | None:
+def _best(of_parts: Sequence[Scores], limit: int) -> Scores:
+    """The best of all parts."""
+    found = [scores for scores in of_parts if scores]
+    if len(found) < 2:
+        return found[0] if found else {}
+    together = [pair for scores in found for pair in scores.items()]
+    return dict(sorted(together, key=itemgetter(1), reverse=True)[:limit])
+
+
+def _among(asked: Sequence[Nearest], ids: Set[Any]) -> Nearest | None:
     """The ids alone: they are hits, so they have passed the search's filter already."""
-    if nearest is None or not ids:
+    if not asked or not ids:
         return None
-    return replace(nearest, among=Conditions(must=(HasId(frozenset(ids)),)), limit=len(ids))
+    return replace(asked[0], among=Conditions(must=(HasId(frozenset(ids)),)), limit=len(ids))

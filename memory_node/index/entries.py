@@ -23,7 +23,7 @@ def search_entries(entries: Iterable[LogEntry], query: IndexQuery) -> list[Hit]:
         if wanted and not keyword:
             continue
         made = point(entry, None)
-        if not _fulfils(where, made.id, made.payload):
+        if not fulfils(where, made.id, made.payload):
             continue
         stored = Stored(made.id, made.seq, made.payload[MEMORY].encode())
         hits.append(Hit(id=made.id, semantic=None, keyword=keyword, cosine=None, stored=stored))
@@ -34,7 +34,8 @@ def _share(wanted: frozenset[str], text: str) -> float:
     return len(wanted.intersection(terms(text))) / len(wanted)
 
 
-def _fulfils(where: Conditions, id: str, payload: dict[str, Any]) -> bool:
+def fulfils(where: Conditions, id: str, payload: dict[str, Any]) -> bool:
+    """Whether a point fulfils ``where``."""
     return (
         all(_holds(each, id, payload) for each in where.must)
         and not any(_holds(each, id, payload) for each in where.must_not)

@@ -383,8 +383,14 @@ class QdrantIndex:
     async def _answer(self, step: Step) -> Any:
         match step:
             case First(dense, words):
-                cosines, scores, *tops = await self._query(dense, words, *(alone(words) if words else ()))
-                return cosines, scores, [max(top.values(), default=0.0) for top in tops]
+                answers = await self._query(*dense, *words, *(alone(words[0]) if words else ()))
+                of_words = len(dense) + len(words)
+                tops = answers[of_words:]
+                return (
+                    answers[: len(dense)],
+                    answers[len(dense) : of_words],
+                    [max(top.values(), default=0.0) for top in tops],
+                )
             case Missing():
                 return await self._query(step.dense, step.words)
             case Size(among):

