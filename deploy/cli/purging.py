@@ -174,9 +174,7 @@ def _told(result: Purged) -> list[str]:
     if verified := result.verified:
         directory = escape(verified.data_dir)
         if verified.found:
-            told.append(
-                f"[bold red]{len(verified.found)} traces[/] of {verified.texts} texts in {escape(verified.data_dir)}:"
-            )
+            told.append(f"[bold red]{len(verified.found)} traces[/] of {verified.texts} texts in {directory}:")
             told += [f"  {escape(trace.file)}, byte {trace.offset} ({trace.form})" for trace in verified.found]
         else:
             told.append(f"No trace of {verified.texts} texts in any file of {directory}.")

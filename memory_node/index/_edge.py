@@ -120,15 +120,13 @@ class _Answering:
             case Missing():
                 return self._missing(step)
             case Size(among):
-                return self._kept.points(among, lambda: self._shard.count(self._about(among)))
+                about = CountRequest(exact=False, filter=self._filter(among))
+                return self._kept.points(among, lambda: self._shard.count(about))
             case Read(ids):
                 return self._kept.read(ids, self._stored)
             case Newest(among, limit):
                 records, _ = self._shard.scroll(newest(among, limit, ["seq", MEMORY]))
                 return {record.id: version for record in records if (version := _version(record)) is not None}
-
-    def _about(self, among: Conditions | None) -> CountRequest:
-        return CountRequest(exact=False, filter=self._filter(among))
 
     def _first(
         self, dense: Sequence[Nearest], words: Sequence[Nearest]

@@ -383,14 +383,9 @@ class QdrantIndex:
     async def _answer(self, step: Step) -> Any:
         match step:
             case First(dense, words):
-                answers = await self._query(*dense, *words, *(alone(words[0]) if words else ()))
-                of_words = len(dense) + len(words)
-                tops = answers[of_words:]
-                return (
-                    answers[: len(dense)],
-                    answers[len(dense) : of_words],
-                    [max(top.values(), default=0.0) for top in tops],
-                )
+                answers = iter(await self._query(*dense, *words, *(alone(words[0]) if words else ())))
+                cosines, scores = [next(answers) for _ in dense], [next(answers) for _ in words]
+                return cosines, scores, [max(top.values(), default=0.0) for top in answers]
             case Missing():
                 return await self._query(step.dense, step.words)
             case Size(among):
